@@ -17,7 +17,7 @@ pub mod volume;
 
 /// The receivers of messages while a measurement runs.
 #[derive(Clone, Copy)]
-pub struct Tell {
+pub struct ProgressReporter {
     /// Shows the current measurement to a user who waits at a terminal.
     pub progress: fn(&str),
     /// Shows a message that must not be lost.

@@ -129,7 +129,7 @@ impl HostAnswers {
     }
 
     /// Sets the rows of a part that did not come from the host.
-    pub(crate) fn say(&mut self, key: &str, rows: Vec<Vec<String>>) {
+    pub(crate) fn set_rows(&mut self, key: &str, rows: Vec<Vec<String>>) {
         self.parts.insert(key.into(), AnswerPart { rows, end: Some("0".into()) });
     }
 

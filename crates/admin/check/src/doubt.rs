@@ -55,7 +55,7 @@ fn join(first: &mut HostAnswers, second: &HostAnswers) {
         (None, Some(now)) => now.to_vec(),
         (_, None) => return,
     };
-    first.say(key, rows);
+    first.set_rows(key, rows);
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ pub struct HostCheck {
     /// `$NETWORK` and `$OWN` are [`homing_mounts::network_patterns`], `$HOMES` and `$HOMES_LINE` are
     /// [`homing_setup::homes_mark`], `$WAIT` are the seconds for a mount or a server. In a part that does not wait,
     /// `first NAME FILE` prints a row with the first line of a file of /sys.
-    pub ask: &'static str,
+    pub script: &'static str,
     /// Whether it may have to wait for another host, a daemon or a mount. If so, it runs beside the others, with a
     /// time limit of its own.
     pub waits: bool,
@@ -139,8 +139,8 @@ fn of_areas(checks: &[&'static HostCheck], only: &[Area]) -> impl Iterator<Item 
 }
 
 /// Returns the areas for which these checks query hosts, in order.
-pub fn asked(checks: &[&HostCheck]) -> impl Iterator<Item = Area> {
-    Area::ALL.into_iter().filter(|area| checks.iter().any(|c| !c.ask.is_empty() && c.is_about(*area)))
+pub fn queried_areas(checks: &[&HostCheck]) -> impl Iterator<Item = Area> {
+    Area::ALL.into_iter().filter(|area| checks.iter().any(|c| !c.script.is_empty() && c.is_about(*area)))
 }
 
 /// Returns the areas that may still change, because some of their hosts have not answered yet, in order. A check may
@@ -148,10 +148,10 @@ pub fn asked(checks: &[&HostCheck]) -> impl Iterator<Item = Area> {
 /// after these.
 pub fn open(checks: &[&HostCheck], asking: &[HostAnswers]) -> Vec<Area> {
     let silent = |check: &HostCheck| asking.iter().any(|host| host.unknown(check.key).is_some());
-    let asks = || checks.iter().copied().filter(|check| !check.ask.is_empty());
+    let asks = || checks.iter().copied().filter(|check| !check.script.is_empty());
     let all = asks().any(|check| !check.waits && !check.slow && silent(check));
     let lacks: Vec<&HostCheck> = asks().filter(|check| silent(check)).collect();
-    asked(checks).filter(|area| all || lacks.iter().any(|check| check.is_about(*area))).collect()
+    queried_areas(checks).filter(|area| all || lacks.iter().any(|check| check.is_about(*area))).collect()
 }
 
 /// Returns all findings of these checks, with equal ones joined.

@@ -12,7 +12,7 @@ pub type Sought = BTreeSet<&'static str>;
 /// Returns the codes of checks that at least one host has answered, in these areas (none: all).
 pub fn sought(checks: &[&HostCheck], only: &[Area], answers: &Answers) -> Sought {
     let is_known =
-        |check: &HostCheck| answers.hosts.iter().any(|h| check.ask.is_empty() || h.unknown(check.key).is_none());
+        |check: &HostCheck| answers.hosts.iter().any(|h| check.script.is_empty() || h.unknown(check.key).is_none());
     let codes = checks.iter().filter(|check| is_known(check)).flat_map(|check| check.codes);
     codes.filter(|code| is_wanted(only, code.area())).map(|code| code.name).collect()
 }
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(sought(&quick, &[], &answers), Sought::new());
         answers.hosts.push(crate::HostAnswers::read("n1", &[(0.0, said.as_bytes().to_vec())]));
         let codes = sought(&quick, &[], &answers);
-        let memory = crate::chosen(&[Area::Memory], true).into_iter().filter(|check| !check.ask.is_empty());
+        let memory = crate::chosen(&[Area::Memory], true).into_iter().filter(|check| !check.script.is_empty());
         let mut memory = memory.flat_map(|check| check.codes).filter(|code| code.area() == Area::Memory).peekable();
         assert!(memory.peek().is_some() && memory.all(|code| !codes.contains(code.name)), "not known: {codes:?}");
         assert!(codes.iter().any(|code| code.starts_with("HC-MOUNT")), "{codes:?}");

@@ -57,7 +57,7 @@ impl CheckAnswers {
             Some((host.name.clone(), what))
         };
         let hosts = self.answers.hosts.iter();
-        hosts.flat_map(|host| asked(checks).filter_map(move |check| of(host, check))).collect()
+        hosts.flat_map(|host| scripted_checks(checks).filter_map(move |check| of(host, check))).collect()
     }
 
     /// Returns the hosts where homing is not root, and the facts that only root would see.
@@ -67,14 +67,15 @@ impl CheckAnswers {
     }
 }
 
-fn asked<'c>(checks: &'c [&'c HostCheck]) -> impl Iterator<Item = &'c HostCheck> {
-    checks.iter().copied().filter(|check| !check.ask.is_empty())
+fn scripted_checks<'c>(checks: &'c [&'c HostCheck]) -> impl Iterator<Item = &'c HostCheck> {
+    checks.iter().copied().filter(|check| !check.script.is_empty())
 }
 
 /// Returns the number of hosts with an unknown part of an area.
 pub fn unknown_in(area: Area, checks: &[&HostCheck], answers: &Answers) -> usize {
-    let lacks =
-        |host: &HostAnswers| asked(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some());
+    let lacks = |host: &HostAnswers| {
+        scripted_checks(checks).any(|check| check.is_about(area) && host.unknown(check.key).is_some())
+    };
     answers.hosts.iter().filter(|host| lacks(host)).count()
 }
 
@@ -93,7 +94,7 @@ pub fn looked_at(checks: &[&HostCheck], only: &[Area], volumes: usize) -> Vec<Ar
 /// The data of a report.
 pub struct Report<'a> {
     /// Findings, worst first.
-    pub told: Vec<HostFinding>,
+    pub findings: Vec<HostFinding>,
     /// Findings that are muted.
     pub quiet: Vec<(HostFinding, Mute)>,
     /// Areas that were checked.
@@ -151,8 +152,8 @@ fn painted(text: &str, severity: Severity, color: bool) -> String {
 }
 
 /// Colours the line of an area that has errors or warnings.
-pub fn painted_line(line: &str, area: Area, told: &[HostFinding], color: bool) -> String {
-    let has = |severity: &Severity| told.iter().any(|f| f.code.severity == *severity && f.code.area() == area);
+pub fn painted_line(line: &str, area: Area, findings: &[HostFinding], color: bool) -> String {
+    let has = |severity: &Severity| findings.iter().any(|f| f.code.severity == *severity && f.code.area() == area);
     match [Severity::Error, Severity::Warning].into_iter().find(has) {
         Some(severity) => painted(line, severity, color),
         None => line.into(),
@@ -161,8 +162,8 @@ pub fn painted_line(line: &str, area: Area, told: &[HostFinding], color: bool) -
 
 /// Returns the line of an area: its findings, or the number of hosts on which it is well. Hosts with an unknown part
 /// are counted apart.
-pub fn area_line(area: Area, told: &[HostFinding], hosts: usize, unknown: usize) -> String {
-    let summary = summary(told, Some(area));
+pub fn area_line(area: Area, findings: &[HostFinding], hosts: usize, unknown: usize) -> String {
+    let summary = summary(findings, Some(area));
     let well = hosts.saturating_sub(unknown);
     let mut parts = Vec::new();
     match () {
@@ -180,7 +181,7 @@ pub fn area_line(area: Area, told: &[HostFinding], hosts: usize, unknown: usize)
 impl Report<'_> {
     /// Returns the exit status. 0: all is well; 1: warnings; 2: errors; 3: an answer is missing.
     pub fn status(&self) -> i32 {
-        let has = |severity| self.told.iter().any(|finding| finding.code.severity == severity);
+        let has = |severity| self.findings.iter().any(|finding| finding.code.severity == severity);
         match () {
             () if !self.gathered.silent.is_empty() || !self.unknown.is_empty() => 3,
             () if has(Severity::Error) => 2,
@@ -195,13 +196,13 @@ impl Report<'_> {
         let mut text = String::new();
         let answered = self.gathered.answers.hosts.len();
         for area in self.areas.iter().filter(|_| answered > 0) {
-            let line = area_line(*area, &self.told, answered, self.lacking.get(area).copied().unwrap_or(0));
+            let line = area_line(*area, &self.findings, answered, self.lacking.get(area).copied().unwrap_or(0));
             if self.early.get(area) != Some(&line) {
-                let _ = writeln!(text, "{}", painted_line(&line, *area, &self.told, color));
+                let _ = writeln!(text, "{}", painted_line(&line, *area, &self.findings, color));
             }
         }
         self.rates(&mut text);
-        self.told.iter().for_each(|finding| text += &finding_lines(finding, &self.way, color, columns));
+        self.findings.iter().for_each(|finding| text += &finding_lines(finding, &self.way, color, columns));
         let mut rest = String::new();
         self.rest(text.is_empty(), &mut rest);
         text + &fit::wrapped(&rest, columns)
@@ -231,7 +232,7 @@ impl Report<'_> {
         for (finding, mute) in &self.quiet {
             lines.push(format!("muted: {} on {}: {}", mute.code, alike::label(&finding.hosts), mute.because));
         }
-        let summary = summary(&self.told, None);
+        let summary = summary(&self.findings, None);
         if !summary.is_empty() {
             lines.push(format!("{summary}; homing check --explain CODE tells more"));
         }
@@ -276,7 +277,7 @@ impl Report<'_> {
         let unknown = |(host, what): &(String, String)| json!({ "host": host, "what": what });
         let all = json!({
             "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
-            "findings": self.told.iter().map(row).collect::<Vec<_>>(),
+            "findings": self.findings.iter().map(row).collect::<Vec<_>>(),
             "muted": self.quiet.iter().map(muted).collect::<Vec<_>>(),
             "unknown": self.unknown.iter().map(unknown).collect::<Vec<_>>(),
             "measured": self.measured,

@@ -34,21 +34,22 @@ const FOR_A_MOUNT: f64 = 2.0 / 3.0;
 
 /// Returns the script, for `sh -s NAME...`. A part that may wait is killed after `patience` seconds.
 pub fn script(checks: &[&HostCheck], patience: f64) -> String {
-    let parts = checks.iter().filter(|check| !check.ask.is_empty());
+    let parts = checks.iter().filter(|check| !check.script.is_empty());
     let (mut late, quick): (Vec<&&HostCheck>, Vec<&&HostCheck>) = parts.partition(|check| check.waits);
     late.sort_by_key(|check| check.key != FIRST);
     let waiting = |c: &&&HostCheck| {
-        let text = quoted_unless(c.ask.trim(), |_| false);
+        let text = quoted_unless(c.script.trim(), |_| false);
         let call = format!("timeout -s KILL {patience:.1} sh -c {text} sh \"$@\" </dev/null");
         let ahead = if c.key == FIRST { format!("ahead {:.0}\n", patience * 10.0 * AHEAD) } else { String::new() };
         format!("{{ {call}; echo $?; }} 2>/dev/null | put {} &\n{ahead}", c.key)
     };
     // Each long part is printed as soon as it ends.
     let (long, short): (Vec<&&HostCheck>, Vec<&&HostCheck>) = quick.iter().copied().partition(|check| check.slow);
-    let long = long.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.ask, c.key));
+    let long =
+        long.iter().map(|c| format!("{{ (\n{}\n) </dev/null; echo $?; }} 2>/dev/null | put {}\n", c.script, c.key));
     let short: String = short
         .iter()
-        .map(|c| format!("printf '\\001%s\\n' {}\n(\n{}\n)\nprintf '\\002%s\\n' $?\n", c.key, c.ask))
+        .map(|c| format!("printf '\\001%s\\n' {}\n(\n{}\n)\nprintf '\\002%s\\n' $?\n", c.key, c.script))
         .collect();
     let short = format!("{{ :\n{short}}} </dev/null 2>/dev/null | puts\n");
     let all: String = late.iter().map(waiting).chain([short]).chain(long).collect();
@@ -70,7 +71,7 @@ mod tests {
 
     const fn part(key: &'static str, waits: bool, slow: bool) -> HostCheck {
         let ask = "seq -f 'row %g of many that are printed at the same time' 500; [ 7 = 8 ]";
-        HostCheck { key, ask, waits, slow, root: None, codes: &[], judge: |_| Vec::new() }
+        HostCheck { key, script: ask, waits, slow, root: None, codes: &[], judge: |_| Vec::new() }
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub fn all() -> PowerFacts {
 }
 
 /// Describes a host that is off.
-pub fn told(known: &PowerFacts, host: &str) -> Option<String> {
+pub fn off_reason(known: &PowerFacts, host: &str) -> Option<String> {
     let for_s = now_s().saturating_sub(known.off_s(host)?);
     Some(format!("switched off for {}: homing power on {host}", homing_model::units::seconds(for_s)))
 }
@@ -125,8 +125,8 @@ mod tests {
     fn a_host_that_homing_switched_off_is_reported_with_the_command_that_switches_it_on() {
         let mut known = PowerFacts::default();
         known.switched_off("n4", now_s() - 7200);
-        let text = told(&known, "n4").unwrap();
+        let text = off_reason(&known, "n4").unwrap();
         assert!(text.starts_with("switched off for 2") && text.ends_with(": homing power on n4"), "{text}");
-        assert_eq!(told(&known, "n1"), None);
+        assert_eq!(off_reason(&known, "n1"), None);
     }
 }

@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    fn told(tree: &SwitchTree) -> Vec<String> {
+    fn describe_joins(tree: &SwitchTree) -> Vec<String> {
         tree.joins.iter().map(|join| format!("{}: {}", join.name, join.below.join(","))).collect()
     }
 
@@ -174,9 +174,9 @@ mod tests {
             switch("a1", &["core"]),
             switch("core", &["a2", "spare"]),
         ];
-        assert_eq!(told(&joined(tree.clone(), &all, &[])), ["a2: s3", "a1: s1,s2", "core: a1,a2"]);
+        assert_eq!(describe_joins(&joined(tree.clone(), &all, &[])), ["a2: s3", "a1: s1,s2", "core: a1,a2"]);
         // Two switches with only each other as neighbours are joined by no third one.
-        assert_eq!(told(&joined(tree, &[switch("s1", &["s2"])], &[])), [""; 0]);
+        assert_eq!(describe_joins(&joined(tree, &[switch("s1", &["s2"])], &[])), [""; 0]);
     }
 
     #[test]

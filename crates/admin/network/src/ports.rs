@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::lldp::Neighbour;
 
-    fn heard(host: &str, port: &str, half: bool, vlan: u16) -> HostNeighbours {
+    fn host_neighbours(host: &str, port: &str, half: bool, vlan: u16) -> HostNeighbours {
         let neighbour = Neighbour {
             interface: "eth0".into(),
             chassis: "s1".into(),
@@ -115,10 +115,10 @@ mod tests {
         let host = |name: &str, mtu| NetworkHost { name: name.into(), mtu: Some(mtu), ..NetworkHost::default() };
         let hosts = [host("n1", 1500), host("n2", 9000), host("n3", 1500), host("n4", 1500)];
         let all = [
-            heard("n1", "p1", false, 1),
-            heard("n2", "p2", false, 1),
-            heard("n3", "p3", true, 7),
-            heard("n4", "p3", false, 1),
+            host_neighbours("n1", "p1", false, 1),
+            host_neighbours("n2", "p2", false, 1),
+            host_neighbours("n3", "p3", true, 7),
+            host_neighbours("n4", "p3", false, 1),
         ];
         let told: Vec<_> = differing(&hosts, &all).into_iter().map(|f| (f.kind, f.hosts.join(","))).collect();
         assert_eq!(

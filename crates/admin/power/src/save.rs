@@ -45,15 +45,20 @@ pub enum Becomes {
 
 /// Decides, and keeps in `known` since when each host is idle, for the next decision. A host that is to be switched
 /// off is recorded only once that was done. The answers are in the order in which hosts are switched off.
-pub fn save(rules: &Rules, known: &mut PowerFacts, said: &[(String, ActivityResult)], now_s: u64) -> Vec<Becomes> {
+pub fn save(
+    rules: &Rules,
+    known: &mut PowerFacts,
+    activities: &[(String, ActivityResult)],
+    now_s: u64,
+) -> Vec<Becomes> {
     // After a long time without a query, idle times start again: a host may have worked meanwhile. Hosts of other
     // cluster files are forgotten unless they are off.
     if now_s.saturating_sub(known.looked_s) > rules.idle_s {
         known.hosts.values_mut().for_each(|since| since.idle_s = None);
     }
     known.looked_s = now_s;
-    known.hosts.retain(|host, since| since.off_s.is_some() || said.iter().any(|(name, _)| name == host));
-    let mut becomes: Vec<Becomes> = said
+    known.hosts.retain(|host, since| since.off_s.is_some() || activities.iter().any(|(name, _)| name == host));
+    let mut becomes: Vec<Becomes> = activities
         .iter()
         .map(|(host, answer)| one(rules, known.hosts.entry(host.clone()).or_default(), host, answer, now_s))
         .collect();

@@ -38,7 +38,7 @@ fn why(host: &str, one: &Becomes, user: UserLookup) -> String {
         Becomes::Idle(_) => "idle".into(),
         Becomes::Enough(_) => "idle; most_off hosts are off".into(),
         Becomes::Kept(why) => why.clone(),
-        Becomes::Works(work) => work.told(user),
+        Becomes::Works(work) => work.description(user),
         Becomes::Off(_) => format!("homing power on {host}"),
         Becomes::Back => "it was off, and somebody switched it on".into(),
         Becomes::Silent(why) => why.clone(),
@@ -80,7 +80,7 @@ pub fn hindered(kept: Option<&String>, answer: &ActivityResult, load: f64, user:
         (Some(why), _) => why.clone(),
         (None, Err(why)) => format!("what runs there is not known: {why}"),
         (None, Ok(seen)) => match &seen.work {
-            Some(work) => work.told(user),
+            Some(work) => work.description(user),
             None if seen.load > load => format!("load {:.2}", seen.load),
             None => return None,
         },

@@ -21,7 +21,7 @@ pub enum Work {
 
 impl Work {
     /// Describes it; `user` returns the name of a number.
-    pub fn told(&self, user: impl Fn(u32) -> String) -> String {
+    pub fn description(&self, user: impl Fn(u32) -> String) -> String {
         match self {
             Work::Login(uid) => format!("{} is logged in", user(*uid)),
             Work::User(uid, name) => format!("{} has {name} at work", user(*uid)),

@@ -15,7 +15,7 @@ pub struct Fetched {
     /// Names and sizes of the files.
     pub files: Vec<(String, u64)>,
     /// Bytes that all hosts want.
-    pub asked: u64,
+    pub wanted_bytes: u64,
     /// Bytes that left this machine for the hosts.
     pub sent: u64,
 }
@@ -31,7 +31,7 @@ impl Fetched {
     /// Adds files for these hosts.
     pub fn add(&mut self, files: &[PackageFile], wanted: &PackagesByHost) {
         self.files.extend(files.iter().map(|file| (file.name.clone(), file.size)));
-        self.asked += wanted.values().flatten().map(|file| file.size).sum::<u64>();
+        self.wanted_bytes += wanted.values().flatten().map(|file| file.size).sum::<u64>();
     }
 
     /// Returns the bytes that are fetched.
@@ -42,7 +42,7 @@ impl Fetched {
     /// Describes the bytes that were saved.
     pub fn line(&self) -> String {
         let who = self.by.as_ref().map_or("once".into(), |host| format!("by {host}"));
-        let (once, asked) = (bytes(self.once()), bytes(self.asked));
+        let (once, asked) = (bytes(self.once()), bytes(self.wanted_bytes));
         let sent = if self.sent > 0 { format!("; sent from here: {}", bytes(self.sent)) } else { String::new() };
         format!("fetched {who}: {} files, {once}; each host by itself: {asked}{sent}", self.files.len())
     }
@@ -111,7 +111,7 @@ impl PackageReport {
         let files: Vec<Value> = of.files.iter().map(|(name, size)| json!({ "name": name, "bytes": size })).collect();
         let fetched = json!({ "host": of.by, "bytes": of.once(), "files": files });
         document::line(
-            json!({ "hosts": rows, "fetched": fetched, "wanted_bytes": of.asked, "sent_bytes": of.sent, "exit": status }),
+            json!({ "hosts": rows, "fetched": fetched, "wanted_bytes": of.wanted_bytes, "sent_bytes": of.sent, "exit": status }),
         )
     }
 }

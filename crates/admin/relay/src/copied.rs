@@ -38,7 +38,7 @@ pub enum HostLine<'l> {
 }
 
 /// Collects the output of all hosts, and passes each line of a host to the callback as it arrives.
-pub fn collected(hosts: &[String], stream: PoolEvents, tell: &dyn Fn(&str, HostLine)) -> Vec<CopyResult> {
+pub fn collected(hosts: &[String], stream: PoolEvents, on_line: &dyn Fn(&str, HostLine)) -> Vec<CopyResult> {
     let none =
         CopyResult { outcome: CommandOutcome::Killed, changed: 0, seconds: 0.0, text: Vec::new(), sent: 0, by: None };
     let mut copied = vec![none; hosts.len()];
@@ -51,7 +51,7 @@ pub fn collected(hosts: &[String], stream: PoolEvents, tell: &dyn Fn(&str, HostL
             HostEventKind::Stdout(bytes) => (0, bytes),
             HostEventKind::Stderr(bytes) => (1, bytes),
             HostEventKind::Done(outcome, elapsed) => {
-                (of.outcome, of.seconds) = (told(name, outcome), elapsed.as_secs_f64());
+                (of.outcome, of.seconds) = (explain_status(name, outcome), elapsed.as_secs_f64());
                 of.by = given_by(giver, hosts, name);
                 continue;
             }
@@ -61,20 +61,20 @@ pub fn collected(hosts: &[String], stream: PoolEvents, tell: &dyn Fn(&str, HostL
         }
         for line in lines(&mut begun[host][which], &bytes) {
             if which == 1 {
-                tell(name, HostLine::Wrong(&line));
+                on_line(name, HostLine::Wrong(&line));
                 continue;
             }
             let (sent, line) = sent(&line);
             of.sent += if matches!(giver, Giver::Leader(_)) { 0 } else { sent };
             if giver != Giver::Load {
                 of.changed += 1;
-                tell(name, HostLine::Changed(line));
+                on_line(name, HostLine::Changed(line));
             }
         }
     }
     for (host, lines) in begun.iter().enumerate() {
         if !lines[1].is_empty() {
-            tell(&hosts[host], HostLine::Wrong(&String::from_utf8_lossy(&lines[1])));
+            on_line(&hosts[host], HostLine::Wrong(&String::from_utf8_lossy(&lines[1])));
         }
     }
     copied
@@ -122,7 +122,7 @@ fn sent(line: &str) -> (u64, &str) {
 }
 
 /// Explains statuses that rsync passes on: that of ssh, and that of a shell if a program is missing.
-fn told(host: &str, outcome: CommandOutcome) -> CommandOutcome {
+fn explain_status(host: &str, outcome: CommandOutcome) -> CommandOutcome {
     match outcome {
         CommandOutcome::Exited(255) => {
             CommandOutcome::Lost(format!("host {host}: the connection was lost during the copy"))
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn paths_of_a_host_add_up_and_the_first_failure_is_its_own() {
-        let all = of(CommandOutcome::Exited(0), 1).joined(of(told("n1", CommandOutcome::Exited(127)), 2));
+        let all = of(CommandOutcome::Exited(0), 1).joined(of(explain_status("n1", CommandOutcome::Exited(127)), 2));
         assert!(
             matches!(&all.outcome, CommandOutcome::Unreachable(why) if why.starts_with("host n1: rsync is missing"))
         );

@@ -23,15 +23,15 @@ pub fn bring(
     let came = PackageReport { packages: vec!["indexes".into()], ..PackageReport::default() };
     let mut all = Bringing { executor, say, left: hosts.to_vec(), came };
     let fetchers = [others, hosts].concat();
-    let mut lacks = all.ask(QueryStage::Anew);
+    let mut lacks = all.update_indexes(QueryStage::Anew);
     for _ in 0..TURNS {
         if lacks.is_empty() || !all.fetch(&fetchers, &lacks)? {
             break;
         }
-        lacks = all.ask(QueryStage::More);
+        lacks = all.update_indexes(QueryStage::More);
     }
     if !lacks.is_empty() {
-        all.ask(QueryStage::Last);
+        all.update_indexes(QueryStage::Last);
     }
     Ok(all.came)
 }
@@ -46,12 +46,13 @@ struct Bringing<'a> {
 
 impl Bringing<'_> {
     /// Lets apt take the received files, and returns the files that hosts lack.
-    fn ask(&mut self, turn: QueryStage) -> BTreeMap<String, Vec<Index>> {
+    fn update_indexes(&mut self, turn: QueryStage) -> BTreeMap<String, Vec<Index>> {
         let hosts = std::mem::take(&mut self.left);
-        let calls: Vec<_> = hosts.iter().map(|host| (host.clone(), Call::Script(indexes::asked(turn)))).collect();
+        let calls: Vec<_> =
+            hosts.iter().map(|host| (host.clone(), Call::Script(indexes::update_script(turn)))).collect();
         let mut lacks = BTreeMap::new();
         for (host, said) in hosts.into_iter().zip(self.executor.run(&calls)) {
-            match said.and_then(|said| indexes::said(&said)) {
+            match said.and_then(|said| indexes::parse_report(&said)) {
                 Err(why) => self.came.failed.push((host, why)),
                 Ok(said) if said.lacks.is_empty() => {
                     self.came.failed.extend(said.words.into_iter().map(|words| (host.clone(), words)));

@@ -25,7 +25,7 @@ pub use copied::{CopyResult, HostLine, collected};
 pub use errand::{Passed, along, copies, given_by, note};
 pub use host::host;
 pub use indexes::bring as indexes;
-pub use packages::{Packages, ask, lacking, say_what};
+pub use packages::{Packages, lacking, query_packages, say_what};
 pub use patient::{QueryState, Watcher, patiently};
 pub use rsync::{RsyncRequest, base, same_name};
 pub use template::written;

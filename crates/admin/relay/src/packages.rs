@@ -10,7 +10,7 @@ pub type Packages = BTreeMap<String, Vec<String>>;
 
 /// Returns the files that hosts want, and the hosts that could not list them. Hosts that do not know a package get
 /// indexes first. One of the other hosts fetches these, or one of them; if none can, each fetches its own.
-pub fn ask(
+pub fn query_packages(
     executor: &SshExecutor,
     packages: &Packages,
     purpose: Purpose,

@@ -43,12 +43,12 @@ impl PackageFile {
 }
 
 /// Reads a host's output of [`wanted`]; `Err` for a line that names no file, or one without a hash.
-pub fn files(said: &str) -> Result<BTreeSet<PackageFile>, String> {
+pub fn files(output: &str) -> Result<BTreeSet<PackageFile>, String> {
     let one = |line: &str| {
         PackageFile::read(line)
             .ok_or_else(|| format!("its index has no SHA-256 for {line}, so that nobody can vouch for it"))
     };
-    said.lines().map(one).collect()
+    output.lines().map(one).collect()
 }
 
 /// Returns the files to fetch once for all hosts. Two different files with one name are two builds of one version;
@@ -119,8 +119,8 @@ pub fn way(packages: &[String]) -> String {
 }
 
 /// Reads the output of [`way`]: why the host cannot fetch, or `None` if it can.
-pub fn no_way(said: &str) -> Option<String> {
-    Some(said.trim_end().strip_prefix("none ")?.to_string())
+pub fn no_way(output: &str) -> Option<String> {
+    Some(output.trim_end().strip_prefix("none ")?.to_string())
 }
 
 /// Returns a script that fetches files and writes them to its standard output, as tar.

@@ -47,8 +47,8 @@ const NEEDED: [(&str, &str, &str); 4] = [
 /// Returns the reasons why users cannot log in from `host` to the next, or why that is not known, from the output of
 /// [`HOST_BASED`]. `is_there`: whether a host has answered and has that user. A login that fails because of the other
 /// host is no fault of the host that tried.
-pub fn host_based_faults(said: &str, host: &str, is_there: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
-    let lines = |key: &str| lines_of(said, key);
+pub fn host_based_faults(output: &str, host: &str, is_there: &dyn Fn(&str, &str) -> bool) -> Vec<String> {
+    let lines = |key: &str| lines_of(output, key);
     let Some(user) = lines("user").first().copied() else { return Vec::new() };
     let mut against = Vec::new();
     for (side, program, key) in NEEDED {

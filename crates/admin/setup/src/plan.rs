@@ -18,7 +18,7 @@ pub struct SetupPlan {
 /// Returns the query for each host.
 pub fn question(site: &ClusterSite, areas: &[Area]) -> FactQuery {
     let mut question = FactQuery::default();
-    areas.iter().for_each(|area| area.ask(site, &mut question));
+    areas.iter().for_each(|area| area.request_facts(site, &mut question));
     question
 }
 

@@ -285,7 +285,7 @@ pub enum SnapshotReply {
 }
 
 /// Sends an answer to the other end.
-pub type Say<'a> = &'a mut dyn FnMut(SnapshotReply) -> std::io::Result<()>;
+pub type ReplySender<'a> = &'a mut dyn FnMut(SnapshotReply) -> std::io::Result<()>;
 
 /// A host's view of paths.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,17 +19,17 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// Watches leases and disk until the channel ends, and reports each change of the number of hosts that may read. If
 /// no lease can be had, the copy continues without one.
-pub fn hold(watch: CopyWatch, reins: &Reins, say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>) -> io::Result<()> {
+pub fn hold(watch: CopyWatch, reins: &Reins, send: &mut dyn FnMut(SnapshotReply) -> io::Result<()>) -> io::Result<()> {
     let mut disk = DiskMonitor::below(watch.folder.as_path(), watch.reads_only);
     let mut sender = watch.mark.map(Sender::new);
-    let mut leases = Taken::new(watch.gate, say)?;
+    let mut leases = Taken::new(watch.gate, send)?;
     let mut pace = Pace::new(Instant::now());
     let (mut told, begun) = (None, Instant::now());
     while disk.is_some() || leases.leases.is_some() || told != Some(u32::MAX) {
         let now = Instant::now();
         let own = sender.as_mut().and_then(Sender::read_bytes);
         disk.iter_mut().for_each(|disk| disk.look(own, now));
-        leases.look(reins.wanted(), now, say)?;
+        leases.look(reins.wanted(), now, send)?;
         let of_others = |since| disk.as_ref()?.of_others(since);
         let paced = pace.may_run(leases.others, of_others, |since| disk.as_ref()?.busy(since), now);
         let may_run = if paced { leases.has } else { 0 };
@@ -38,7 +38,7 @@ pub fn hold(watch: CopyWatch, reins: &Reins, say: &mut dyn FnMut(SnapshotReply) 
         if told != Some(may_run) && !soon {
             told = Some(may_run);
             sender.iter_mut().for_each(|sender| sender.may_run(may_run > 0));
-            say(SnapshotReply::Lease(may_run))?;
+            send(SnapshotReply::Lease(may_run))?;
         }
         std::thread::sleep(TICK);
     }

@@ -1,7 +1,7 @@
 //! Makes an image: beside the good ones, under a temporary name until it is complete and on disk. The next call takes
 //! over the folder of an interrupted copy, unless the host restarted meanwhile and a good image exists.
 
-use crate::ask::{Expired, ImageReport, Make, Say, SnapshotReply};
+use crate::ask::{Expired, ImageReport, Make, ReplySender, SnapshotReply};
 use crate::doubt::ClockReading;
 use crate::image::{EXPIRED, HISTORY_HEAD, Image, PARTIAL, Summary};
 use crate::instant;
@@ -29,23 +29,28 @@ use std::time::Instant;
 const TOLD: usize = 20;
 
 /// Makes an image. `parts`: receives the parts that other hosts read first, once requested.
-pub fn make(order: &Make, reins: &Reins, parts: &Receiver<Vec<CopyPart>>, say: Say) -> Result<ImageReport, Refused> {
+pub fn make(
+    order: &Make,
+    reins: &Reins,
+    parts: &Receiver<Vec<CopyPart>>,
+    send: ReplySender,
+) -> Result<ImageReport, Refused> {
     let (since, begun) = (Instant::now(), Timestamp::now());
     let mut readings = ClockReading::of_hosts(&order.clocks, begun);
     let zone = TimeZone::system();
     let vault = Vault::make(&order.site)?;
     let held = vault.lock()?;
-    have_room(&vault, &mut |text| drop(say(SnapshotReply::Note(text))))?;
+    have_room(&vault, &mut |text| drop(send(SnapshotReply::Note(text))))?;
     let plan = plan(order, &vault, &zone)?;
     let course = Course { vault: &vault, bank: &order.site.bank, plan: &plan, zone: &zone, held: &held, reins };
     let images = vault.images(&zone);
     let reference = images.iter().rev().find(|image| image.is_good() && image.branch == plan.branch);
-    let (resumed, distrust) = course.begin(reference, &mut |text| drop(say(SnapshotReply::Note(text))))?;
+    let (resumed, distrust) = course.begin(reference, &mut |text| drop(send(SnapshotReply::Note(text))))?;
     let exclude = course.exclude();
     // If all bytes are compared, this host reads them again anyway.
-    let parts = if order.split && !distrust { course.deal(reference, &exclude, parts, say) } else { Vec::new() };
-    let (reads, copied) = course.copy(reference, distrust, &exclude, &parts, say)?;
-    let mut note = |text: String| drop(say(SnapshotReply::Note(text)));
+    let parts = if order.split && !distrust { course.deal(reference, &exclude, parts, send) } else { Vec::new() };
+    let (reads, copied) = course.copy(reference, distrust, &exclude, &parts, send)?;
+    let mut note = |text: String| drop(send(SnapshotReply::Note(text)));
     let tally = course.hash(reference)?;
     if copied.end == CopyOutcome::Whole && copied.stats.entries != tally.entries && copied.vanished == 0 {
         let why = format!("the image has {} entries, the source {}", tally.entries, copied.stats.entries);
@@ -197,7 +202,7 @@ impl Course<'_> {
         reference: Option<&Image>,
         exclude: &[String],
         parts: &Receiver<Vec<CopyPart>>,
-        say: Say,
+        say: ReplySender,
     ) -> Vec<CopyPart> {
         let since = reference.and_then(|image| image.created);
         let asked = say(SnapshotReply::Deal(Deal { exclude: exclude.to_vec(), since }));
@@ -210,7 +215,7 @@ impl Course<'_> {
         distrust: bool,
         exclude: &[String],
         parts: &[CopyPart],
-        say: Say,
+        say: ReplySender,
     ) -> Result<(Vec<PartResult>, transfer::TransferResult), String> {
         let folder = self.partial();
         let exclude_from = folder.join("exclude");

@@ -1,6 +1,6 @@
 //! Copies the parts that several hosts read at the same time, before one copy goes over everything.
 
-use crate::ask::{Say, SnapshotReply};
+use crate::ask::{ReplySender, SnapshotReply};
 use crate::rsync::{Copy, CopyOutcome, HostFolder, Stats, end};
 use crate::run::{self, ChildGuard, Reins};
 use crate::sender::MARK;
@@ -21,7 +21,7 @@ pub fn copy(
     folder: &Path,
     held: &FileLock,
     reins: &Reins,
-    say: Say,
+    say: ReplySender,
 ) -> Vec<PartResult> {
     let (tell, ended) = mpsc::channel();
     // This thread starts them all: they end when this thread ends.

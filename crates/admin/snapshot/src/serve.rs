@@ -1,6 +1,6 @@
 //! A host's end of a channel: it reads an order, carries it out, and answers.
 
-use crate::ask::{Control, Expire, Later, Restored, Say, SnapshotReply, SnapshotRequest, Staging};
+use crate::ask::{Control, Expire, Later, ReplySender, Restored, SnapshotReply, SnapshotRequest, Staging};
 use crate::destination::{Presence, RestoreEntry};
 use crate::doubt::ClockReading;
 use crate::restore::{LocalRecipient, Recipient};
@@ -77,7 +77,7 @@ struct Replies {
 
 impl Replies {
     /// Requests from the other end the state of a restore's destination under these names.
-    fn judge(&self, entries: Vec<RestoreEntry>, say: Say) -> Result<Vec<Presence>, String> {
+    fn judge(&self, entries: Vec<RestoreEntry>, say: ReplySender) -> Result<Vec<Presence>, String> {
         match self.request(SnapshotReply::Examine(entries), say)? {
             Control::Present(present) => Ok(present),
             other => Err(format!("{other:?} is no answer to a look at the destination")),
@@ -85,7 +85,7 @@ impl Replies {
     }
 
     /// Requests something of the destination from the other end.
-    fn request(&self, what: SnapshotReply, say: Say) -> Result<Control, String> {
+    fn request(&self, what: SnapshotReply, say: ReplySender) -> Result<Control, String> {
         say(what).map_err(|e| format!("the question was not taken: {e}"))?;
         self.recipient.recv().map_err(|_| "the destination did not answer".into())
     }
@@ -94,7 +94,7 @@ impl Replies {
 /// The destination of a restore on another host. The other end of the channel answers for it.
 struct RemoteRecipient<'a> {
     replies: &'a Replies,
-    say: Say<'a>,
+    say: ReplySender<'a>,
 }
 
 impl Recipient for RemoteRecipient<'_> {
@@ -131,7 +131,7 @@ fn heed(orders: impl BufRead, reins: &Reins, parts: &Sender<Vec<CopyPart>>, reci
     std::process::exit(1);
 }
 
-fn answer(ask: SnapshotRequest, reins: &Reins, replies: &Replies, say: Say) -> Result<SnapshotReply, Refused> {
+fn answer(ask: SnapshotRequest, reins: &Reins, replies: &Replies, say: ReplySender) -> Result<SnapshotReply, Refused> {
     let zone = TimeZone::system();
     if let Some(vault) = ask.site().and_then(|site| Vault::open(site).ok()) {
         scratch::sweep(&vault);

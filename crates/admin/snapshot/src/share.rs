@@ -2,7 +2,7 @@
 //! long as the channel is open. When others need the volume, the rsync that another host has started to read them is
 //! stopped.
 
-use crate::ask::{Say, SnapshotReply};
+use crate::ask::{ReplySender, SnapshotReply};
 use crate::rsync;
 use crate::run::{self, Reins};
 use crate::sender::{Sender, guard};
@@ -30,7 +30,7 @@ const GUARD: &str = "cat >/dev/null; rm -r \"$1\"";
 const MARGIN: jiff::SignedDuration = jiff::SignedDuration::from_hours(1);
 
 /// Reports the files, and keeps the list until the channel ends.
-pub fn hold(share: &Share, reins: &Reins, say: Say) -> Result<(), String> {
+pub fn hold(share: &Share, reins: &Reins, send: ReplySender) -> Result<(), String> {
     let failed = |e: io::Error| format!("making a list of files to read: {e}");
     let list = List::new().map_err(failed)?;
     let mut found = HostFiles { list: list.path.clone(), files: 0, bytes: 0 };
@@ -40,7 +40,7 @@ pub fn hold(share: &Share, reins: &Reins, say: Say) -> Result<(), String> {
     }
     out.flush().map_err(failed)?;
     drop(out);
-    say(SnapshotReply::Found(found)).map_err(failed)?;
+    send(SnapshotReply::Found(found)).map_err(failed)?;
     let (mut sender, mut ran) = (Sender::new(share.mark.clone()), true);
     loop {
         let may_run = !reins.are_held();

@@ -128,7 +128,7 @@ impl TimerHost {
 
     /// Observes these timers, and those that were made before.
     fn look(&self, timers: &[Timer]) -> Result<Observed, Failure> {
-        let before = self.ask(&FactQuery { journal: true, ..FactQuery::default() })?;
+        let before = self.query_facts(&FactQuery { journal: true, ..FactQuery::default() })?;
         let ours = before.journal.iter().map(|(_, change)| change).filter(|change| is_ours(&change.thing()));
         let mut question = FactQuery::of_changes(ours);
         question
@@ -138,12 +138,12 @@ impl TimerHost {
             question.files.extend(timer.files().map(|(path, _)| path));
             question.units.insert(timer.name());
         }
-        let mut seen = self.ask(&question)?;
+        let mut seen = self.query_facts(&question)?;
         seen.journal.retain(|(_, change)| is_ours(&change.thing()));
         Ok(seen)
     }
 
-    fn ask(&self, question: &FactQuery) -> Result<Observed, Failure> {
+    fn query_facts(&self, question: &FactQuery) -> Result<Observed, Failure> {
         let told = |why: &str| Failure::system(format!("{}: {why}", self.host));
         let mut seen = observe(&self.executor, std::slice::from_ref(&self.host), question);
         let seen = seen.remove(&self.host).ok_or_else(|| told("it was not asked"))?.map_err(|why| told(&why))?;

@@ -151,7 +151,7 @@ impl ReferenceTree {
 
     /// Returns whether a file is the very same there, by device and inode, and its hash, if that is known.
     fn find(&mut self, entry: &ImageEntry, folder: &OwnedFd, name: &[u8]) -> (bool, Option<String>) {
-        let old = self.told(entry);
+        let old = self.previous_entry(entry);
         if entry.kind != ManifestKind::File {
             return (false, None);
         }
@@ -164,7 +164,7 @@ impl ReferenceTree {
     }
 
     /// Returns the entry of the manifest before with this name.
-    fn told(&mut self, entry: &ImageEntry) -> Option<ImageEntry> {
+    fn previous_entry(&mut self, entry: &ImageEntry) -> Option<ImageEntry> {
         while let Some(Ok(old)) = self.entries.peek() {
             match manifest::order(&old.path, &entry.path) {
                 Ordering::Less => drop(self.entries.next()),

@@ -130,7 +130,7 @@ mod tests {
         (host.into(), Call::Script(text.into()))
     }
 
-    fn told(calls: &[(String, Call)], width: usize, straight: &[&str]) -> (Vec<usize>, Vec<usize>) {
+    fn split_calls(calls: &[(String, Call)], width: usize, straight: &[&str]) -> (Vec<usize>, Vec<usize>) {
         parts(calls, width, &straight.iter().map(|host| host.to_string()).collect())
     }
 
@@ -139,12 +139,12 @@ mod tests {
         let mut calls: Vec<_> = (0..8).map(|n| script(&format!("n{n}"), "echo")).collect();
         calls[2].1 = Call::Program(vec!["date".into()]);
         calls[5].0 = "n4".into();
-        assert_eq!(told(&calls, 2, &[]), (vec![0, 1, 3, 4, 6, 7], vec![2, 5]));
-        assert_eq!(told(&calls, 2, &["n0", "n7"]), (vec![1, 3, 4, 6], vec![0, 2, 5, 7]));
+        assert_eq!(split_calls(&calls, 2, &[]), (vec![0, 1, 3, 4, 6, 7], vec![2, 5]));
+        assert_eq!(split_calls(&calls, 2, &["n0", "n7"]), (vec![1, 3, 4, 6], vec![0, 2, 5, 7]));
         for width in [0, 1, 6] {
-            assert_eq!(told(&calls, width, &[]), (vec![], (0..8).collect()), "{width}");
+            assert_eq!(split_calls(&calls, width, &[]), (vec![], (0..8).collect()), "{width}");
         }
-        assert_eq!(told(&[], 2, &[]), (vec![], vec![]));
+        assert_eq!(split_calls(&[], 2, &[]), (vec![], vec![]));
     }
 
     #[test]

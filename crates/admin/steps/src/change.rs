@@ -221,7 +221,7 @@ impl HostChange {
     }
 
     /// Describes the change in a few words, for people.
-    pub fn told(&self) -> String {
+    pub fn description(&self) -> String {
         let thing = self.thing();
         match self {
             HostChange::File { from, to, block, .. } => match (from, to, block) {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 impl ChangePhase {
     /// Returns a line with the changes that were made, and their hosts.
     pub fn line(&self) -> String {
-        self.line_of(HostChange::told)
+        self.line_of(HostChange::description)
     }
 
     /// Returns the line before the changes are made.

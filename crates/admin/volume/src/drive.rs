@@ -22,7 +22,7 @@ pub struct Manner {
     /// Whether plans are only shown.
     pub dry_run: bool,
     /// Reports each step.
-    pub say: fn(&str),
+    pub print: fn(&str),
     /// Shows a plan.
     pub show: fn(&str),
     /// Requests the user's consent to a change.
@@ -202,14 +202,14 @@ impl Drive {
     /// Carries out the rest of the plan in the record.
     fn carry_on(&self, record: &mut VolumeRecord) -> Result<Then, Failure> {
         let Some(pending) = record.pending.clone() else { return Ok(Then::Done) };
-        self.say(&format!("taking up {} again", pending.what));
+        self.print_message(&format!("taking up {} again", pending.what));
         self.carry(record, &pending.plan)?;
         Ok(pending.plan.then)
     }
 
     fn carry(&self, record: &mut VolumeRecord, plan: &VolumePlan) -> Result<(), Failure> {
         let (name, what) = (record.spec.name.clone(), record.pending.as_ref().map(|p| p.what.clone()));
-        let failed = execute::carry_out(&self.executor, plan, record, &mut |news| self.tell(news));
+        let failed = execute::carry_out(&self.executor, plan, record, &mut |news| self.report_event(news));
         let failed = match failed {
             Err(stopped) => return Err(self.stopped(record, what.as_ref(), &stopped)),
             Ok(failed) => failed,
@@ -238,10 +238,10 @@ impl Drive {
         failure.hint(two_ways(&record.spec.name))
     }
 
-    fn tell(&self, news: PlanEvent) {
+    fn report_event(&self, news: PlanEvent) {
         match news {
-            PlanEvent::Phase(phase) => self.say(&one_line(phase)),
-            PlanEvent::Waits(step, why) => self.say(&format!("{}: waits: {why}", step.host)),
+            PlanEvent::Phase(phase) => self.print_message(&one_line(phase)),
+            PlanEvent::Waits(step, why) => self.print_message(&format!("{}: waits: {why}", step.host)),
             // Failures are reported at the end, once and with the next command to run.
             PlanEvent::Failed(..) | PlanEvent::Done(_) => {}
         }
@@ -255,7 +255,7 @@ impl Drive {
         self.confirm(&record.spec.name, &pending.what, &VolumePlan::default())?;
         let left = execute::undo(&self.executor, record, &mut |news| {
             if let PlanEvent::Phase(phase) = news {
-                self.say(&format!("taking back: {}", one_line(phase)));
+                self.print_message(&format!("taking back: {}", one_line(phase)));
             }
         });
         if !left.is_empty() {
@@ -265,12 +265,12 @@ impl Drive {
         ended.map(|()| pending.what).map_err(Failure::system)
     }
 
-    pub(crate) fn say(&self, text: &str) {
-        (self.manner.say)(text);
+    pub(crate) fn print_message(&self, text: &str) {
+        (self.manner.print)(text);
     }
 
     fn notes(&self, plan: &VolumePlan) {
-        plan.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
+        plan.notes.iter().for_each(|note| self.print_message(&format!("note: {note}")));
     }
 }
 

@@ -49,13 +49,13 @@ impl Drive {
             course.most_bytes = course.most_bytes.max(progress.left_bytes.unwrap_or(0));
             course.most_entries = course.most_entries.max(progress.left_entries.unwrap_or(0));
             if over {
-                self.say(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
+                self.print_message(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
                 return ended(spec, watch, progress);
             }
             if says {
                 // A movement that is over at the next query needs no line of its own.
                 if last_said.is_some() {
-                    self.say(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
+                    self.print_message(&format!("{}: {}", watch.name(), line(&progress, &course, begun.elapsed())));
                 }
                 last_said = Some(Instant::now());
             }

@@ -23,7 +23,7 @@ impl Consent {
     pub const GIVEN: Consent = Consent { yes: true, is_silent: true };
 
     /// Returns whether the user must agree.
-    pub fn asks(self) -> bool {
+    pub fn must_confirm(self) -> bool {
         !self.yes
     }
 
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn yes_keeps_the_summary_and_leaves_the_question_out() {
         let yes = Consent { yes: true, ..Consent::default() };
-        assert!(yes.shows() && !yes.asks() && yes.confirm("this", "all of it").is_ok());
+        assert!(yes.shows() && !yes.must_confirm() && yes.confirm("this", "all of it").is_ok());
         assert!(!yes.quietly(true).shows() && yes.quietly(false).shows());
         assert!(Consent::default().quietly(true).shows(), "a question needs its summary");
         assert!(!Consent::GIVEN.shows(), "the user has seen it");

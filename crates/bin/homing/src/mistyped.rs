@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn told(line: &str) -> (String, String) {
+    fn message_and_hint(line: &str) -> (String, String) {
         let mut grammar = crate::grammar::Cli::command();
         grammar.build();
         let words: Vec<String> = line.split(' ').map(String::from).collect();
@@ -197,7 +197,7 @@ mod tests {
             ("lsf-attack", "homing --help"),
             ("qqqqqq", "homing --help"),
         ] {
-            let (message, hint) = told(line);
+            let (message, hint) = message_and_hint(line);
             assert!(hint.starts_with(meant), "{line}: {message} / {hint}");
             assert!(!hint.contains("lsf-attach") && message.contains("has no command"), "{line}: {message} / {hint}");
         }
@@ -211,11 +211,11 @@ mod tests {
             ("runs --sinc 1d", "homing runs --since"),
             ("volume list --jsn", "homing volume list --json"),
         ] {
-            let (message, hint) = told(line);
+            let (message, hint) = message_and_hint(line);
             assert!(hint.starts_with(meant) && !hint.contains('_'), "{line}: {message} / {hint}");
             assert!(message.contains("has no option --"), "{message}");
         }
-        let (message, hint) = told("down");
+        let (message, hint) = message_and_hint("down");
         assert!(message.contains("HOST") && hint == "homing down --help", "{message} / {hint}");
     }
 
@@ -230,7 +230,7 @@ mod tests {
             ("exec --timeout 5 true", "homing exec -u TIME"),
             ("report -w n1", "homing report --help"),
         ] {
-            let (message, hint) = told(line);
+            let (message, hint) = message_and_hint(line);
             assert!(hint == meant && message.contains("has no option -"), "{line}: {message} / {hint}");
         }
     }
@@ -238,11 +238,11 @@ mod tests {
     #[test]
     fn a_value_of_an_option_is_refused_in_the_words_of_its_kind() {
         for line in ["exec -u 5x -w n1 true", "up --timeout 5x", "where --fs-timeout 5x f", "run --fs-timeout 5x f"] {
-            let (message, _) = told(line);
+            let (message, _) = message_and_hint(line);
             assert!(message.contains(" '5x': a time is seconds, or like 90s, 2m"), "{line}: {message}");
             assert!(!message.contains("invalid"), "{line}: {message}");
         }
-        assert!(told("where --fs-timeout 0 f").0.contains("at least 1 s"));
+        assert!(message_and_hint("where --fs-timeout 0 f").0.contains("at least 1 s"));
     }
 
     #[test]
@@ -261,13 +261,16 @@ mod tests {
 
     #[test]
     fn a_word_where_none_is_taken_is_no_option() {
-        assert_eq!(told("hosts n1"), ("homing hosts takes no word \"n1\"".into(), "homing hosts -w n1".into()));
-        assert_eq!(told("runs x").1, "homing runs --help");
+        assert_eq!(
+            message_and_hint("hosts n1"),
+            ("homing hosts takes no word \"n1\"".into(), "homing hosts -w n1".into())
+        );
+        assert_eq!(message_and_hint("runs x").1, "homing runs --help");
     }
 
     #[test]
     fn a_topic_that_is_none_leads_to_one_that_is() {
-        assert_eq!(told("help enviroments").1, "homing help environments");
-        assert!(told("help qqqqqq").1.starts_with("homing help TOPIC"));
+        assert_eq!(message_and_hint("help enviroments").1, "homing help environments");
+        assert!(message_and_hint("help qqqqqq").1.starts_with("homing help TOPIC"));
     }
 }

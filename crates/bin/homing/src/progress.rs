@@ -1,6 +1,6 @@
 //! Finds out whether and how a line of progress can be shown on the terminal.
 
-pub use homing_report::progress::{ProgressTerminal, RequestProgress, asked, line};
+pub use homing_report::progress::{ProgressTerminal, RequestProgress, line, request_line};
 use rustix::fd::AsFd;
 use rustix::termios::{isatty, tcgetwinsize};
 

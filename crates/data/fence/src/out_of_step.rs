@@ -11,7 +11,7 @@ const WITHIN_NS: i64 = 1_000_000_000;
 /// wrong and a volume stamps files with the writer's time. Its files would look older or newer than they are, and no
 /// host could recognize the newest state of a file.
 pub fn out_of_step(facts: &HostFacts) -> Option<String> {
-    let told = facts.ahead?.told(WITHIN_NS)?;
+    let told = facts.ahead?.offset_text(WITHIN_NS)?;
     let mounts = &facts.mounts;
     let mount =
         mounts.iter().find(|mount| Fence::of(FileSystemKind::of(mount)).is_some_and(|fence| fence.times_of_writer))?;

@@ -30,7 +30,7 @@ pub struct Settled {
 
 /// A file that this host does not see as its writer left it, after the bound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is not visible here as it was written elsewhere, after {waited:?}: {}", .change.path.display(), told(.change, *.seen))]
+#[error("{} is not visible here as it was written elsewhere, after {waited:?}: {}", .change.path.display(), stamp_difference(.change, *.seen))]
 pub struct Late {
     /// The change.
     pub change: FileChange,
@@ -40,7 +40,7 @@ pub struct Late {
     pub waited: Duration,
 }
 
-fn told(change: &FileChange, seen: Option<FileStamp>) -> String {
+fn stamp_difference(change: &FileChange, seen: Option<FileStamp>) -> String {
     let same_size = change.now.zip(seen).is_some_and(|(a, b)| a.size == b.size);
     let one = |stamp: Option<FileStamp>| match stamp {
         None => "no such file".into(),

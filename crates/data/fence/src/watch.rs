@@ -216,15 +216,15 @@ impl FolderWatch {
     /// Returns the changes since the last report, synced to their servers. Files that may still be open for writing
     /// wait for the next report, unless `all`.
     pub fn report(&mut self, all: bool) -> Vec<FileChange> {
-        self.tell(all, None)
+        self.collect_changes(all, None)
     }
 
     /// As `report`, without files whose state is already `known`.
     pub fn report_unless(&mut self, all: bool, known: impl Fn(&Path, Option<FileStamp>) -> bool) -> Vec<FileChange> {
-        self.tell(all, Some(&known))
+        self.collect_changes(all, Some(&known))
     }
 
-    fn tell(&mut self, all: bool, known: Option<NameCheck<'_>>) -> Vec<FileChange> {
+    fn collect_changes(&mut self, all: bool, known: Option<NameCheck<'_>>) -> Vec<FileChange> {
         let began = now_s();
         self.drain();
         if std::mem::take(&mut self.overflowed) {

@@ -55,7 +55,7 @@ impl Ceph {
         if let Some((_, known)) = map.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
             return known.clone();
         }
-        let asked = map::ask(&self.client.options).and_then(|map| self.of_this_cluster(map)).map(Arc::new);
+        let asked = map::query_map(&self.client.options).and_then(|map| self.of_this_cluster(map)).map(Arc::new);
         *map = Some((Instant::now(), asked.clone()));
         asked
     }

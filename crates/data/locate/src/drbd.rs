@@ -32,7 +32,7 @@ pub(crate) fn has_copy(line: &MountLine) -> Result<bool, String> {
     let below = below(Path::new(&device), 0);
     let Some(minor) = below.iter().find_map(|name| minor_of(name)) else { return Ok(false) };
     let old = std::fs::read_to_string(PROC).unwrap_or_default();
-    copy_here(minor, disk_state(&old, minor).or_else(asked(minor)).as_deref()).map(|()| true)
+    copy_here(minor, disk_state(&old, minor).or_else(status_query(minor)).as_deref()).map(|()| true)
 }
 
 /// Returns the names of a block device and of the devices below it, such as those of LVM.
@@ -59,7 +59,7 @@ fn disk_state(text: &str, minor: u32) -> Option<String> {
     states.split('/').next().map(String::from)
 }
 
-fn asked(minor: u32) -> impl FnOnce() -> Option<String> {
+fn status_query(minor: u32) -> impl FnOnce() -> Option<String> {
     move || {
         let mut command = Command::new(SETUP);
         command.args(["status", "--json"]).stdin(Stdio::null()).stderr(Stdio::null());

@@ -97,21 +97,26 @@ impl Gluster {
         let mut value = vec![0; PATHINFO_MOST];
         match rustix::fs::getxattr(path, c"glusterfs.pathinfo", &mut value[..]) {
             Ok(n) => {
-                let (replicas, all) = self.told(definition, path, &value[..n])?;
-                let better = if all { None } else { asked(definition, bricks, path).ok() };
+                let (replicas, all) = self.parse_pathinfo(definition, path, &value[..n])?;
+                let better = if all { None } else { query_bricks(definition, bricks, path).ok() };
                 Ok(better.unwrap_or(replicas))
             }
             // Since GlusterFS 9 dispersed volumes return this error to every user.
             Err(Errno::NOMEM) => match disperse::any(definition) {
                 Some(group) => Ok(replicas(group, group.bricks.iter())),
-                None => asked(definition, bricks, path),
+                None => query_bricks(definition, bricks, path),
             },
             Err(error) => Err(explain(error)),
         }
     }
 
     /// Returns the hosts in a `glusterfs.pathinfo`, and whether the list is complete.
-    fn told(&self, definition: &Definition, path: &Path, value: &[u8]) -> Result<(Vec<Replica>, bool), String> {
+    fn parse_pathinfo(
+        &self,
+        definition: &Definition,
+        path: &Path,
+        value: &[u8],
+    ) -> Result<(Vec<Replica>, bool), String> {
         let below = || below(&self.lines, path);
         let pick = |told: &str, defined: &[&str]| self.names.pick(told, defined);
         let found = pathinfo::holders(definition, value, &below, &pick)?;
@@ -147,7 +152,7 @@ fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileL
 }
 
 /// Returns the hosts of a file that is not cut, from the bricks that have it.
-fn asked(definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
+fn query_bricks(definition: &Definition, bricks: &Bricks, path: &Path) -> Result<Vec<Replica>, String> {
     let id = bricks::id_of(path).map_err(explain)?;
     match bricks.file(definition, &id) {
         ShardLocation::At(group, holding) => {

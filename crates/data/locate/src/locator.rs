@@ -143,7 +143,7 @@ impl Locator {
 
     /// Locates one file. Never fails: `reason` explains an unknown place.
     pub fn locate(&self, path: &Path) -> FileLayout {
-        match self.ask(path) {
+        match self.prepare_request(path) {
             Err(layout) => *layout,
             Ok((fs, mut asked)) => {
                 fs.fill(&mut asked);
@@ -154,10 +154,10 @@ impl Locator {
 
     /// Locates many files, in their order.
     pub fn locate_all(&self, paths: &[PathBuf]) -> Vec<FileLayout> {
-        many(paths.iter().collect(), true, |path: &PathBuf| self.ask(path))
+        many(paths.iter().collect(), true, |path: &PathBuf| self.prepare_request(path))
     }
 
-    fn ask(&self, path: &Path) -> PathQuery {
+    fn prepare_request(&self, path: &Path) -> PathQuery {
         if hdfs::is_named(path) {
             let refused = |why| FileLayout { reason: Some(why), ..blank(path) };
             return Err(Box::new(self.hdfs.locate(path, self.hdfs.until()).unwrap_or_else(refused)));
@@ -232,7 +232,7 @@ impl Locator {
 
     fn found(&self, found: WalkEntry) -> PathQuery {
         match found {
-            WalkEntry::File(path) => self.ask(&path),
+            WalkEntry::File(path) => self.prepare_request(&path),
             WalkEntry::Unreadable(path, error) => Err(Box::new(self.unreadable(&path, &error))),
         }
     }

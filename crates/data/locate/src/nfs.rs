@@ -20,11 +20,11 @@ pub(crate) struct Nfs {
 impl Nfs {
     /// `lines` are all places where this export is mounted here.
     pub fn new(lines: &[MountLine]) -> Nfs {
-        Nfs::told(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), homing_os::names::addresses)
+        Nfs::from_stats(lines, &std::fs::read(homing_mounts::STATS).unwrap_or_default(), homing_os::names::addresses)
     }
 
     /// Uses the kernel's report on its mounts, and a function that resolves addresses.
-    pub fn told(lines: &[MountLine], stats: &[u8], addresses: impl Fn(&str) -> Vec<String>) -> Nfs {
+    pub fn from_stats(lines: &[MountLine], stats: &[u8], addresses: impl Fn(&str) -> Vec<String>) -> Nfs {
         let server = lines.first().map(|line| nfs::server_now(line, addresses)).unwrap_or_default();
         let layouts = lines.iter().find_map(|line| homing_mounts::pnfs(stats, line.mount.point.as_path()));
         Nfs { server, layouts, lines: lines.to_vec() }

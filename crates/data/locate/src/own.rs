@@ -87,7 +87,7 @@ impl LocatorCommand {
         if let Some(why) = broken().clone() {
             return Err(why);
         }
-        let asked = question(files).and_then(|paths| self.locator.ask(paths));
+        let asked = question(files).and_then(|paths| self.locator.run_command(paths));
         let text = asked.map_err(|e| format!("cannot be asked: {e}"))?.map_err(|silence| {
             // Ten thousand files must not wait for the command again and again.
             broken().get_or_insert(silence).clone()
@@ -136,7 +136,7 @@ type LocatorOutput = Result<String, String>;
 
 impl OwnLocator {
     /// Runs the command. The inner error means that it did not end within its deadline.
-    fn ask(&self, paths: File) -> io::Result<Result<LocatorOutput, String>> {
+    fn run_command(&self, paths: File) -> io::Result<Result<LocatorOutput, String>> {
         let mut errors = File::from(memfd_create("errors", MemfdFlags::CLOEXEC)?);
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &self.command]).current_dir("/").process_group(0);

@@ -30,7 +30,7 @@ impl HostEnergy {
 
     /// Adds a reading, watts. The first reading also counts for the time before it, because a meter takes time to
     /// answer.
-    pub fn told(&mut self, watts: f64, now: Duration) {
+    pub fn add_reading(&mut self, watts: f64, now: Duration) {
         if self.last.is_none() {
             self.last = Some((watts, now));
         }
@@ -139,14 +139,14 @@ mod tests {
         let second = Duration::from_secs;
         let mut power = HostEnergy::begin(MeteredBy::Meter, second(0));
         assert_eq!(power.look(second(1)), None);
-        power.told(100.0, second(2));
+        power.add_reading(100.0, second(2));
         let taken = |power: &mut HostEnergy, at| power.look(second(at)).map(|e| (e.uj / 1_000_000, e.us / 1_000_000));
         assert_eq!(taken(&mut power, 2), Some((200, 2)), "from the beginning on");
         assert_eq!(taken(&mut power, 4), Some((400, 4)));
-        power.told(50.0, second(5));
+        power.add_reading(50.0, second(5));
         assert_eq!(taken(&mut power, 7), Some((600, 7)));
         assert_eq!(taken(&mut power, 1000), Some((500 + 50 * 300, 305)), "a meter that fell silent");
-        power.told(10.0, second(2000));
+        power.add_reading(10.0, second(2000));
         assert_eq!(taken(&mut power, 2001), Some((500 + 50 * 300 + 10, 306)));
     }
 

@@ -211,12 +211,12 @@ impl Sampler {
             look.at(leader);
             self.blocked_on_io += u64::from(look.blocked_on_io);
             self.tasks.insert(leader, look.read);
-            mover = mover.or_else(|| self.tell(leader, ticket, look.read));
+            mover = mover.or_else(|| self.mover_if_grown(leader, ticket, look.read));
         }
         mover
     }
 
-    fn tell(&mut self, leader: i32, ticket: u64, has: TaskBytes) -> Option<Mover> {
+    fn mover_if_grown(&mut self, leader: i32, ticket: u64, has: TaskBytes) -> Option<Mover> {
         let bytes = |n: i64| n.max(0) as u64;
         let mover = Mover { ticket, disk: bytes(has.disk), read: bytes(has.all), written: bytes(has.written) };
         let most = mover.disk.max(mover.read).max(mover.written);

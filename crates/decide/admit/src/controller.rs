@@ -186,7 +186,7 @@ impl Controller {
     }
 }
 
-fn told(now: ServedRate, best: ServedRate) -> String {
+fn rate_comparison(now: ServedRate, best: ServedRate) -> String {
     format!("{} at once were served {}, {} {}", now.tasks, mb(now.rate), best.tasks, mb(best.rate))
 }
 

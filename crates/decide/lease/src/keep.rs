@@ -66,8 +66,8 @@ fn next(
 /// can come. With each wish comes the turn of the last [`LeaseEvent::MayUse`] that its sender has handled. Leases are given
 /// back only after that news was handled, since a task could begin in between. A slow file server blocks this function:
 /// it needs a thread of its own.
-pub fn keep(place: LeaseFolder, wishes: &Receiver<(u64, LeaseDemand)>, tell: impl Fn(LeaseEvent) -> bool) {
-    keep_in_line(place, None, wishes, tell);
+pub fn keep(place: LeaseFolder, wishes: &Receiver<(u64, LeaseDemand)>, on_event: impl Fn(LeaseEvent) -> bool) {
+    keep_in_line(place, None, wishes, on_event);
 }
 
 /// Like [`keep`], for a process of a line, which is followed by another one if it is killed.

@@ -157,7 +157,7 @@ impl Leases {
         let others = self.look(now)?;
         let weighed = self.weigh(wish, &others);
         let take = self.patient(weighed.take, &weighed, &others, now);
-        if take > 0 && self.say(wish, self.held + take)? {
+        if take > 0 && self.publish_demand(wish, self.held + take)? {
             self.held += take;
             // If two runs took the last lease at once, at least one of them sees the other here, and gives it back.
             let again = self.look(now)?;
@@ -229,11 +229,11 @@ impl Leases {
 
     /// Shows others its leases, its limit, and whether it waits.
     fn show(&mut self, wish: LeaseDemand) -> io::Result<()> {
-        self.say(wish, self.held).map(drop)
+        self.publish_demand(wish, self.held).map(drop)
     }
 
-    fn say(&mut self, wish: LeaseDemand, held: u32) -> io::Result<bool> {
-        self.own.say(LeaseRecord::new(held, wish.limit, wish.wanted > held))
+    fn publish_demand(&mut self, wish: LeaseDemand, held: u32) -> io::Result<bool> {
+        self.own.publish(LeaseRecord::new(held, wish.limit, wish.wanted > held))
     }
 
     /// Returns the claims of the others.

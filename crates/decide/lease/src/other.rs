@@ -48,7 +48,7 @@ impl Other {
     /// file.
     pub(super) fn has(&self) -> Option<LeaseRecord> {
         if let Some(named) = self.named {
-            return Some(named.said);
+            return Some(named.record);
         }
         let flag = flag(&self.file).ok()??;
         let held = lock::met(&self.file, (0, MOST)).ok()?.map_or(0, |(from, to)| to - from);

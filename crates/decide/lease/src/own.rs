@@ -97,7 +97,7 @@ impl OwnLease {
     /// Makes the file again, with the same data.
     pub(super) fn make_again(&self, place: &LeaseFolder) -> io::Result<OwnLease> {
         let mut own = OwnLease::make(place, self.by, self.next.as_ref())?;
-        self.said.map_or(Ok(true), |said| own.say(said))?;
+        self.said.map_or(Ok(true), |said| own.publish(said))?;
         Ok(own)
     }
 
@@ -107,7 +107,7 @@ impl OwnLease {
     }
 
     /// Publishes the data; returns false if the lock of another process is in the way.
-    pub(super) fn say(&mut self, said: LeaseRecord) -> io::Result<bool> {
+    pub(super) fn publish(&mut self, said: LeaseRecord) -> io::Result<bool> {
         if self.said == Some(said) {
             return Ok(true);
         }
@@ -209,7 +209,7 @@ mod tests {
         let (mut own, names) = by_names(dir.path());
         own.file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         let said = LeaseRecord { held: 3, ..LeaseRecord::default() };
-        assert!(own.say(said).unwrap());
+        assert!(own.publish(said).unwrap());
         for beat in 2..5 {
             own.beat();
             assert_eq!(names(), [said.named(&own.stem, beat)]);
@@ -228,7 +228,7 @@ mod tests {
         let said = LeaseRecord::default();
         let (taken, next) = (said.named(&own.stem, 1), said.named(&own.stem, 2));
         fs::write(dir.path().join(&taken), "").unwrap();
-        assert!(own.say(said).unwrap());
+        assert!(own.publish(said).unwrap());
         let mut left = names();
         left.sort();
         assert_eq!((left, own.path()), (vec![taken, next.clone()], dir.path().join(next)));

@@ -151,7 +151,7 @@ mod tests {
         fs::hard_link(dir.path().join("nas@h.1.0"), named(3, 9)).unwrap();
         fs::hard_link(named(3, 9), named(1, 10)).unwrap();
         fs::write(&other, "").unwrap();
-        let mut held: Vec<_> = once(files(&place).unwrap()).map(|f| (f.named.unwrap().said.held, f.stem)).collect();
+        let mut held: Vec<_> = once(files(&place).unwrap()).map(|f| (f.named.unwrap().record.held, f.stem)).collect();
         held.sort();
         assert_eq!(held, [(2, "nas@h.1.0".to_string()), (3, "nas@h.1.0".to_string())], "another's file hides none");
     }

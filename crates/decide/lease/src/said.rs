@@ -48,7 +48,7 @@ impl LeaseRecord {
 /// The data in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LeaseName {
-    pub(super) said: LeaseRecord,
+    pub(super) record: LeaseRecord,
     /// Counts the names that the run's file has had: a new one shows that the run is there.
     pub(super) beat: u32,
 }
@@ -62,15 +62,15 @@ impl LeaseName {
         let (limit, waits) = limit.strip_suffix('w').map_or((limit, false), |limit| (limit, true));
         let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n < MOST);
         let said = LeaseRecord::new(number(held)?, Some(number(limit)?), waits);
-        Some((stem, LeaseName { said, beat: beat.parse().ok()? }))
+        Some((stem, LeaseName { record: said, beat: beat.parse().ok()? }))
     }
 
     /// Joins two names of one file that is getting a new one: the wishes of the later name, and the larger number of
     /// leases.
     pub(super) fn with(self, other: LeaseName) -> LeaseName {
         let (before, after) = if self.beat < other.beat { (self, other) } else { (other, self) };
-        let held = before.said.held.max(after.said.held);
-        LeaseName { said: LeaseRecord { held, ..after.said }, ..after }
+        let held = before.record.held.max(after.record.held);
+        LeaseName { record: LeaseRecord { held, ..after.record }, ..after }
     }
 }
 
@@ -86,7 +86,7 @@ mod tests {
             LeaseRecord { held: MOST - 1, limit: None, waits: false },
         ] {
             let name = said.named("nas@h.1.0", 7);
-            assert_eq!(LeaseName::of(&name), Some(("nas@h.1.0", LeaseName { said, beat: 7 })), "{name}");
+            assert_eq!(LeaseName::of(&name), Some(("nas@h.1.0", LeaseName { record: said, beat: 7 })), "{name}");
             assert_eq!(LeaseRecord::of_flag(said.flag(), said.held), said);
         }
         for name in ["nas@h.1.0", "nas@h.1.0+3+4", "nas@h.1.0+-3+4+1", "nas@h.1.0+99999+4+1", "nas@h.1.0+3+4x+1", "+"] {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn of_two_names_the_later_wishes_count_and_the_more_that_is_held() {
-        let named = |held, waits, beat| LeaseName { said: LeaseRecord { held, limit: Some(8), waits }, beat };
+        let named = |held, waits, beat| LeaseName { record: LeaseRecord { held, limit: Some(8), waits }, beat };
         for (before, after) in [(1, 3), (3, 1)] {
             let (before, after) = (named(before, true, 9), named(after, false, 10));
             assert_eq!((before.with(after), after.with(before)), (named(3, false, 10), named(3, false, 10)));

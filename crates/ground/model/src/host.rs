@@ -48,7 +48,7 @@ impl Ahead {
 
     /// Formats the offset for people, as `30.0 s behind`. Returns `None` if the clocks agree, or may agree, within
     /// `within_ns`.
-    pub fn told(self, within_ns: i64) -> Option<String> {
+    pub fn offset_text(self, within_ns: i64) -> Option<String> {
         let certain = self.certain_ns();
         let way = if certain < 0 { "behind" } else { "ahead of" };
         (certain.abs() > within_ns).then(|| format!("{:.1} s {way}", certain.unsigned_abs() as f64 / 1e9))

@@ -52,7 +52,7 @@ impl Sum {
 }
 
 /// Returns the summary of ended jobs; `-` is a value that was not measured.
-pub fn summary(jobs: &[JobAccounting], asked: &AccountFilter) -> String {
+pub fn summary(jobs: &[JobAccounting], filter: &AccountFilter) -> String {
     let done = jobs.iter().filter(|job| job.done).count();
     let of = |value: fn(&JobAccounting) -> Option<u64>| Sum(jobs.iter().filter_map(value).collect());
     let (cpu, wait, turnaround) = (of(|job| job.cpu_us), of(|job| job.wait_us), of(|job| job.turnaround_us));
@@ -61,11 +61,11 @@ pub fn summary(jobs: &[JobAccounting], asked: &AccountFilter) -> String {
         Some(name) => format!("  - {by} {name}.\n"),
         None => format!("  - {all}.\n"),
     };
-    out += &chosen(&asked.user, "submitted by users", "submitted by all users");
-    out += &chosen(&asked.project, "accounted on projects", "accounted on all projects");
+    out += &chosen(&filter.user, "submitted by users", "submitted by all users");
+    out += &chosen(&filter.project, "accounted on projects", "accounted on all projects");
     out += "  - completed normally or exited.\n";
-    out += &chosen(&asked.host, "executed on hosts", "executed on all hosts");
-    out += &chosen(&asked.queue, "submitted to queues", "submitted to all queues");
+    out += &chosen(&filter.host, "executed on hosts", "executed on all hosts");
+    out += &chosen(&filter.queue, "submitted to queues", "submitted to all queues");
     out += &format!("{}\n\nSUMMARY:      ( time unit: second )\n", "-".repeat(78));
     let mut row = |cells: &[(&str, String)]| {
         let cells = cells.iter().map(|(name, value)| format!(" {name:<27} {value:>9}"));

@@ -20,12 +20,12 @@ pub struct Grammar {
 
 impl Grammar {
     fn knows(&self, name: &[u8]) -> bool {
-        told(self.refused, name).is_some() || named(self.flags, name).or(named(self.valued, name)).is_some()
+        option_message(self.refused, name).is_some() || named(self.flags, name).or(named(self.valued, name)).is_some()
     }
 }
 
 /// Returns the note or message on an option.
-fn told(of: &[(&str, &str)], name: &[u8]) -> Option<String> {
+fn option_message(of: &[(&str, &str)], name: &[u8]) -> Option<String> {
     by_name(of).find(|(known, _)| known.as_bytes() == name).map(|(name, what)| format!("-{name}: {what}"))
 }
 
@@ -42,7 +42,7 @@ pub struct Parsed {
 
 impl Parsed {
     fn take(&mut self, grammar: &Grammar, option: &'static str, value: RawText) {
-        self.notes.extend(told(grammar.noted, option.as_bytes()));
+        self.notes.extend(option_message(grammar.noted, option.as_bytes()));
         self.options.push((option, value));
     }
     /// Whether the option is given.
@@ -108,7 +108,7 @@ fn option<'a>(
         } else if let Some(valued) = named(grammar.valued, letter).filter(|_| last) {
             let value = rest.next().cloned().ok_or_else(|| format!("option requires an argument -- {valued}"))?;
             found.take(grammar, valued, value);
-        } else if let Some(refused) = told(grammar.refused, letter) {
+        } else if let Some(refused) = option_message(grammar.refused, letter) {
             return Err(refused);
         } else {
             return Err(illegal());

@@ -175,7 +175,8 @@ impl Engine for Embedded {
             leased(v).iter().find_map(|name| told.get(name)).cloned().map(Block::Storage)
         };
         let blocked = |v: &JobView| plan::blocked(&self.config, &usage, v, &load).or_else(|| full(v));
-        let asked = |v: &JobView| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.asked.clone();
+        let asked =
+            |v: &JobView| jobs.iter().find(|j| j.id == v.id && j.uid == v.uid)?.part(v.index)?.start_refusal.clone();
         let is_over_several =
             |v: &JobView| jobs.iter().any(|j| j.id == v.id && j.uid == v.uid && !j.spec.hosts.is_empty());
         let reason = |v: &JobView| match (&v.host, asked(v)) {

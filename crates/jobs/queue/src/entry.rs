@@ -19,7 +19,7 @@ pub struct JobElement {
     /// The load index that suspended it.
     pub stopped_by: Option<String>,
     /// Why the host that was requested to start it has not. The request is repeated while `kept`.
-    pub asked: Option<String>,
+    pub start_refusal: Option<String>,
     /// Whether a keeper has it, though it may not have started.
     pub kept: bool,
     /// Its output file, if the engine has named one itself.

@@ -33,8 +33,8 @@ pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
 
 impl Index {
     /// Returns its value on this machine now.
-    pub fn ask(&self) -> Result<f64, String> {
-        number(&self.command, &homing_os::process::ask(&self.command, LIMIT)?)
+    pub fn read_value(&self) -> Result<f64, String> {
+        number(&self.command, &homing_os::process::run_shell(&self.command, LIMIT)?)
     }
 }
 
@@ -57,8 +57,10 @@ impl Answers {
     pub fn first(indices: &BTreeMap<String, Index>) -> Answers {
         let mut all = Answers { indices: indices.clone(), asked: BTreeMap::new() };
         for (name, index) in indices {
-            all.asked
-                .insert(name.clone(), IndexQuery { at: Instant::now(), answer: ask(index), value: None, said: None });
+            all.asked.insert(
+                name.clone(),
+                IndexQuery { at: Instant::now(), answer: start_query(index), value: None, said: None },
+            );
         }
         let begun = Instant::now();
         for (name, asked) in &mut all.asked {
@@ -78,18 +80,18 @@ impl Answers {
             asked.take(name, Duration::ZERO);
             let index = &self.indices[name];
             if asked.answer.is_none() && asked.at.elapsed() >= Duration::from_secs(index.period.max(1)) {
-                (asked.at, asked.answer) = (Instant::now(), ask(index));
+                (asked.at, asked.answer) = (Instant::now(), start_query(index));
             }
             (name.as_str(), asked.value)
         })
     }
 }
 
-fn ask(index: &Index) -> Option<Receiver<Result<f64, String>>> {
+fn start_query(index: &Index) -> Option<Receiver<Result<f64, String>>> {
     let (tell, answer) = channel();
     let index = index.clone();
     // Without a thread its value stays unknown until the next period.
-    homing_os::threads::begin(move || tell.send(index.ask())).ok().map(|_| answer)
+    homing_os::threads::begin(move || tell.send(index.read_value())).ok().map(|_| answer)
 }
 
 impl IndexQuery {
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_command_prints_one_number_or_its_value_is_unknown_for_a_reason() {
-        assert_eq!(index("echo ' 4.5 '").ask(), Ok(4.5));
+        assert_eq!(index("echo ' 4.5 '").read_value(), Ok(4.5));
         for (command, why) in [
             ("echo many", "printed \"many\", which is no number"),
             ("echo 1 2", "printed \"1 2\""),
@@ -123,11 +125,11 @@ mod tests {
             ("echo 3; exit 4", "failed: exit status: 4"),
             ("sleep 1000", "did not end within 10 s"),
         ] {
-            let told = index(command).ask().unwrap_err();
+            let told = index(command).read_value().unwrap_err();
             assert!(told.contains(why) && !told.contains('\n'), "{command}: {told}");
         }
         // A process in the background is not waited for.
-        assert_eq!(index("setsid sleep 20 & echo 7").ask(), Ok(7.0));
+        assert_eq!(index("setsid sleep 20 & echo 7").read_value(), Ok(7.0));
     }
 
     #[test]

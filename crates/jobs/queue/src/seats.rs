@@ -86,7 +86,7 @@ impl Seats {
         self.stands_back = (may == 0 && wanted > 0).then(|| self.stands_back.unwrap_or_else(Instant::now));
         // Between the start of one job and the wish for the next no user seems to wait; the run keeps its turn then.
         let crowded = !waiting.is_empty() || !jobs.is_empty();
-        self.tell((may < wanted && crowded).then(|| self.standing(wanted)));
+        self.publish_standing((may < wanted && crowded).then(|| self.standing(wanted)));
         may
     }
 
@@ -167,7 +167,7 @@ impl Seats {
 
     /// Publishes its standing to the runners while it waits. Without the record the runners do not let it pass; no
     /// other harm results. A record that could not be written is written at the next look.
-    fn tell(&mut self, stands: Option<Standing>) {
+    fn publish_standing(&mut self, stands: Option<Standing>) {
         if stands == self.told {
             return;
         }
@@ -188,7 +188,7 @@ impl Seats {
 
 impl Drop for Seats {
     fn drop(&mut self) {
-        self.tell(None);
+        self.publish_standing(None);
         self.give_back(0);
     }
 }
@@ -268,7 +268,7 @@ fn may_use(claim: &Claim, waiting: &[(u32, Standing)]) -> u32 {
 mod tests {
     use super::*;
 
-    fn stands(used: u32, last_us: u64, wants: u32) -> Standing {
+    fn make_standing(used: u32, last_us: u64, wants: u32) -> Standing {
         let wants = (wants > 0).then_some(Want { id: 1, index: 0, slots: wants });
         Standing { host: None, used: BTreeMap::from([("q".into(), used)]), last_us, wants }
     }
@@ -276,21 +276,21 @@ mod tests {
     #[test]
     fn a_run_has_all_until_others_wait_and_then_its_part() {
         let may = |held, free, waiting: &[Standing]| {
-            let own = stands(held, 5, 1);
+            let own = make_standing(held, 5, 1);
             let waiting: Vec<_> = waiting.iter().cloned().map(|stands| (7, stands)).collect();
             may_use(&Claim { count: 8, wanted: 8, free, own: &own, patient: true }, &waiting)
         };
         assert_eq!(may(0, 8, &[]), 8);
-        assert_eq!(may(8, 0, &[stands(0, 9, 1)]), 4);
-        assert_eq!(may(8, 0, &[stands(0, 9, 1), stands(3, 9, 1)]), 2);
-        assert_eq!(may(8, 0, &[stands(0, 9, 6)]), 2, "what a wide job leaves");
-        assert_eq!(may(8, 0, &[stands(0, 9, 8)]), 0);
-        assert_eq!(may(3, 5, &[stands(0, 9, 8)]), 0, "all of it, as tasks end");
+        assert_eq!(may(8, 0, &[make_standing(0, 9, 1)]), 4);
+        assert_eq!(may(8, 0, &[make_standing(0, 9, 1), make_standing(3, 9, 1)]), 2);
+        assert_eq!(may(8, 0, &[make_standing(0, 9, 6)]), 2, "what a wide job leaves");
+        assert_eq!(may(8, 0, &[make_standing(0, 9, 8)]), 0);
+        assert_eq!(may(3, 5, &[make_standing(0, 9, 8)]), 0, "all of it, as tasks end");
         // Jobs have all slots, and more of them wait: a slot that is freed is for the run, which has none.
-        assert_eq!(may(0, 1, &[stands(7, 9, 1)]), 4);
+        assert_eq!(may(0, 1, &[make_standing(7, 9, 1)]), 4);
         // Neither has any: the one that has waited longer goes first.
-        assert_eq!((may(0, 8, &[stands(0, 9, 1)]), may(0, 8, &[stands(0, 1, 1)])), (4, 0));
-        assert_eq!((may(0, 8, &[stands(0, 9, 8)]), may(0, 8, &[stands(0, 1, 8)])), (8, 0), "in turns");
+        assert_eq!((may(0, 8, &[make_standing(0, 9, 1)]), may(0, 8, &[make_standing(0, 1, 1)])), (4, 0));
+        assert_eq!((may(0, 8, &[make_standing(0, 9, 8)]), may(0, 8, &[make_standing(0, 1, 8)])), (8, 0), "in turns");
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
         let (_dir, base) = crate::places::new_shared();
         let places = || Places::at(base.clone()).unwrap();
         let (users, own) = ([files::uid()], places().own().unwrap());
-        Presence::own(vec![stands(1, 9, 1)], BTreeMap::new()).publish(&own).unwrap();
+        Presence::own(vec![make_standing(1, 9, 1)], BTreeMap::new()).publish(&own).unwrap();
         let mut seats = Seats::at(places(), 2).unwrap();
         let job = slots::take(&places(), &users, &files::host_name(), 2, 2).unwrap();
         assert_eq!(seats.settle(0, 2), 0);
@@ -358,7 +358,7 @@ mod tests {
         let places = || Places::at(base.clone()).unwrap();
         let mut seats = Seats::at(places(), 2).unwrap();
         assert_eq!(seats.settle(0, 2), 2);
-        Presence::own(vec![stands(0, 9, 2)], BTreeMap::new()).publish(&places().own().unwrap()).unwrap();
+        Presence::own(vec![make_standing(0, 9, 2)], BTreeMap::new()).publish(&places().own().unwrap()).unwrap();
         // A folder takes the record's place: the record cannot get its name.
         fs::create_dir_all(&seats.record).unwrap();
         assert_eq!(seats.settle(2, 2), 0);

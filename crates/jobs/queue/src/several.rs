@@ -152,7 +152,7 @@ fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &SlotRequest, around: &Around) 
     let room = |node: &SlurmNode| HostRoom {
         host: node.name.clone(),
         slots: node.cpus,
-        asked: node.cpus.saturating_sub(node.idle_cpus),
+        requested: node.cpus.saturating_sub(node.idle_cpus),
         bytes: of(node),
     };
     let mut rooms: Vec<HostRoom> = nodes.iter().filter(|node| node.is_usable(false)).map(room).collect();
@@ -195,7 +195,7 @@ fn rooms(
             }),
         };
         let (host, bytes) = (machine.name.clone(), bytes.get(&machine.name).copied().unwrap_or(0));
-        rooms.push(HostRoom { asked: asked(&jobs, &host, &around.own), host, slots, bytes });
+        rooms.push(HostRoom { requested: requested_slots(&jobs, &host, &around.own), host, slots, bytes });
     }
     Ok((rooms, pieces))
 }
@@ -204,14 +204,15 @@ fn rooms(
 pub fn least_crowded<'a>(hosts: &'a [String], machines: &[Machine], jobs: &[Job], own: &str) -> Option<&'a String> {
     let machine = |name: &str| machines.iter().find(|m| m.name == name);
     // Slots that jobs have or wait for, per slot of the host, in percent: the queue of a host counts too.
-    let crowded = |name: &str| asked(jobs, name, own) * 100 / machine(name).and_then(|m| m.slots).unwrap_or(1).max(1);
+    let crowded =
+        |name: &str| requested_slots(jobs, name, own) * 100 / machine(name).and_then(|m| m.slots).unwrap_or(1).max(1);
     let closed = |name: &str| machine(name).is_some_and(|m| !m.open);
     let best = hosts.iter().enumerate().min_by_key(|(at, name)| (closed(name), crowded(name).max(99), *at));
     best.map(|(_, name)| name)
 }
 
 /// Returns the slots of a host that jobs have or wait for.
-pub fn asked(jobs: &[Job], host: &str, own: &str) -> u32 {
+pub fn requested_slots(jobs: &[Job], host: &str, own: &str) -> u32 {
     let of = |job: &Job| {
         let elements = job.parts.iter().filter(|p| !p.state.is_over()).count() as u32;
         job.spec.slots_on(host, job.spec.host.as_deref().unwrap_or(own)) * elements

@@ -72,7 +72,7 @@ pub struct Facts {
     /// Whether load stopped it.
     pub loaded: bool,
     /// Whether its keeper waits for its host to start it.
-    pub asked: bool,
+    pub start_requested: bool,
 }
 
 /// Decides the state; no other place does.
@@ -85,7 +85,7 @@ pub fn state(facts: &Facts) -> ElementState {
         Facts { started: true, loaded: true, .. } => ElementState::Ssusp,
         Facts { started: true, .. } => ElementState::Run,
         // Its keeper is about to write the start record.
-        Facts { kept: true, stopped: false, asked: false, .. } => ElementState::Run,
+        Facts { kept: true, stopped: false, start_requested: false, .. } => ElementState::Run,
         Facts { stopped: true, .. } => ElementState::Psusp,
         _ => ElementState::Pend,
     }
@@ -110,6 +110,6 @@ mod tests {
         assert_eq!(state(&Facts { stopped: true, ..Facts::default() }), ElementState::Psusp);
         // A keeper that requests the start on another host has not started anything.
         assert_eq!(state(&Facts { kept: true, ..Facts::default() }), ElementState::Run);
-        assert_eq!(state(&Facts { kept: true, asked: true, ..Facts::default() }), ElementState::Pend);
+        assert_eq!(state(&Facts { kept: true, start_requested: true, ..Facts::default() }), ElementState::Pend);
     }
 }

@@ -54,14 +54,15 @@ impl Unit {
         let whose = if self.of_user { "--user" } else { "--system" };
         let name = String::from_utf8_lossy(&quoted(self.name.as_bytes())).into_owned();
         let line = format!("{BUS}exec systemctl {whose} show --property=KillMode --value -- {name}");
-        homing_os::process::ask(&line, PATIENCE).is_ok_and(|mode| matches!(mode.trim_ascii(), b"process" | b"none"))
+        homing_os::process::run_shell(&line, PATIENCE)
+            .is_ok_and(|mode| matches!(mode.trim_ascii(), b"process" | b"none"))
     }
 
     /// Returns the words before a program that put it into a scope of its own; `None` if systemd gives none.
     fn way_out(&self) -> Option<Vec<String>> {
         let whose = if self.of_user || files::uid() != 0 { "--user" } else { "--system" };
         let run = format!("exec systemd-run {whose} --scope --quiet --collect --");
-        homing_os::process::ask(&format!("{BUS}{run} true"), PATIENCE).ok()?;
+        homing_os::process::run_shell(&format!("{BUS}{run} true"), PATIENCE).ok()?;
         Some(["/bin/sh".into(), "-c".into(), format!("{BUS}{run} \"$@\""), "sh".into()].into())
     }
 

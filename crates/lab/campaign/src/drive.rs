@@ -136,7 +136,7 @@ impl Driver<'_> {
         fs::write(self.site.base.join("clock"), "0")?;
         self.parts.push(RunPart {
             status,
-            told: model::told(self.scenario, &observe::journal(self.site, &self.damaged)),
+            all_ended: model::all_ended(self.scenario, &observe::journal(self.site, &self.damaged)),
             deeds,
             stdout: fs::read(file("stdout"))?,
             stderr: String::from_utf8_lossy(&fs::read(self.site.base.join(format!("stderr.{number}")))?).into_owned(),

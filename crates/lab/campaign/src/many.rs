@@ -18,7 +18,7 @@ pub fn campaign(place: &CampaignEnvironment, seeds: Range<u64>) -> (Summary, u64
             let told = match tried {
                 Ok(tried) => {
                     table.add(&tried);
-                    (!tried.findings.is_empty()).then(|| summary::told(&tried, place.lab.as_deref()))
+                    (!tried.findings.is_empty()).then(|| summary::failure_report(&tried, place.lab.as_deref()))
                 }
                 Err(e) => Some(format!("seed {seed} could not be tried: {e}\n")),
             };

@@ -10,7 +10,7 @@ pub struct RunPart {
     /// Its exit status; 128 and the signal's number when a signal ended it, as a shell has it.
     pub status: i32,
     /// Whether each task had an end. A task that was given up with its hosts counts.
-    pub told: bool,
+    pub all_ended: bool,
     /// The deeds that were carried out. A deed without a victim is not among them.
     pub deeds: Vec<Deed>,
     /// Its standard output.
@@ -111,23 +111,23 @@ pub fn check(scenario: &Scenario, seen: &RunObservations) -> Vec<RunFinding> {
 
 fn task(scenario: &Scenario, seen: &RunObservations, number: u64, found: &mut Vec<RunFinding>) {
     let mut say = |column, text: String| found.push((column, format!("task {number}: {text}")));
-    let (told, item) = (seen.journal.task(number), Scenario::item(number));
+    let (recorded, item) = (seen.journal.task(number), Scenario::item(number));
     let lines = seen.effects.get(&item).cloned().unwrap_or_default();
     let begun = lines.iter().filter(|l| l.starts_with("b ")).count() as u64;
     let whole = lines.last().and_then(|l| l.strip_prefix("e ")).is_some_and(|me| lines.contains(&format!("b {me}")));
-    if told.end == TaskOutcome::Done && !whole {
+    if recorded.end == TaskOutcome::Done && !whole {
         say(SummaryColumn::Effects, format!("done, and its effects are {lines:?}"));
     }
-    if begun > told.starts && scenario.damage.is_none() {
-        say(SummaryColumn::Effects, format!("it began {begun} times, the journal knows of {}", told.starts));
+    if begun > recorded.starts && scenario.damage.is_none() {
+        say(SummaryColumn::Effects, format!("it began {begun} times, the journal knows of {}", recorded.starts));
     }
-    if told.done > 1 || told.starts_after_done > 0 {
-        say(SummaryColumn::Twice, format!("run again after it was done: {told:?}"));
+    if recorded.done > 1 || recorded.starts_after_done > 0 {
+        say(SummaryColumn::Twice, format!("run again after it was done: {recorded:?}"));
     }
     for (a, b) in overlaps(seen.beats.get(&item)) {
         say(SummaryColumn::Twice, format!("{a} and {b} ran at once"));
     }
-    match told.end {
+    match recorded.end {
         TaskOutcome::Done if Scenario::fails(number) => say(SummaryColumn::Effects, "it fails, and is done".into()),
         TaskOutcome::Failed if !may_fail(scenario, number) => {
             say(SummaryColumn::Effects, "it failed, and nothing made it fail".into())
@@ -140,15 +140,15 @@ fn task(scenario: &Scenario, seen: &RunObservations, number: u64, found: &mut Ve
         let lines = seen.joblog.lines().skip(1).map(columns).filter(|c| c.len() >= 8 && c[0] == number.to_string());
         lines.filter(|c| fits(&c[6], &c[7])).count()
     };
-    let expected = match told.end {
+    let expected = match recorded.end {
         TaskOutcome::Done => logged(|exit, signal| exit == "0" && signal == "0"),
         TaskOutcome::Failed => logged(|exit, signal| exit != "0" || signal != "0"),
         TaskOutcome::Open | TaskOutcome::Lost => 1,
     };
     // A record that was spoilt is lost, and its task runs again.
-    let again = told.end == TaskOutcome::Done && expected > 1 && scenario.damage.is_none();
+    let again = recorded.end == TaskOutcome::Done && expected > 1 && scenario.damage.is_none();
     if expected == 0 || again {
-        say(SummaryColumn::JobLog, format!("{expected} lines for its end ({:?})", told.end));
+        say(SummaryColumn::JobLog, format!("{expected} lines for its end ({:?})", recorded.end));
     }
 }
 
@@ -257,7 +257,7 @@ fn statuses(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFind
         }
     }
     for (at, part) in seen.parts.iter().enumerate() {
-        if part.status <= 101 && !part.told {
+        if part.status <= 101 && !part.all_ended {
             let text = format!("part {at} ended with {}, and not all was done", part.status);
             found.push((SummaryColumn::Status, format!("{text}: {}", part.stderr.trim())));
         }
@@ -285,7 +285,7 @@ pub fn settled(scenario: &Scenario, journal: &Journal) -> bool {
 }
 
 /// Whether the journal has an end of every task. A task that was given up counts.
-pub fn told(scenario: &Scenario, journal: &Journal) -> bool {
+pub fn all_ended(scenario: &Scenario, journal: &Journal) -> bool {
     (1..=scenario.tasks).all(|number| journal.task(number).end != TaskOutcome::Open)
 }
 
@@ -337,7 +337,7 @@ mod tests {
             seen.joblog += &format!("{number}\tn1\t0\t0\t0\t0\t{exit}\t0\tx\n");
             first.stdout.extend(if fails { Vec::new() } else { block(number) });
         }
-        let last = RunPart { status: 1, told: true, ..RunPart::default() };
+        let last = RunPart { status: 1, all_ended: true, ..RunPart::default() };
         seen.parts = vec![first, last.clone(), last];
         seen
     }
@@ -365,11 +365,11 @@ mod tests {
     #[test]
     fn a_task_that_was_given_up_is_told_of_and_still_to_be_done() {
         let mut journal = seen().journal;
-        assert!(settled(&scenario(), &journal) && told(&scenario(), &journal));
+        assert!(settled(&scenario(), &journal) && all_ended(&scenario(), &journal));
         journal.tasks.get_mut(&4).unwrap().end = TaskOutcome::Lost;
-        assert!(!settled(&scenario(), &journal) && told(&scenario(), &journal));
+        assert!(!settled(&scenario(), &journal) && all_ended(&scenario(), &journal));
         journal.tasks.get_mut(&4).unwrap().end = TaskOutcome::Open;
-        assert!(!told(&scenario(), &journal));
+        assert!(!all_ended(&scenario(), &journal));
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn all(
 ) -> io::Result<RunObservations> {
     let effects = effects(site)?;
     let log = site.kept(SmallDiskContent::Log);
-    let (unreadable, locked) = told(site)?;
+    let (unreadable, locked) = check_run(site)?;
     Ok(RunObservations {
         journal: journal(site, damaged),
         unreadable,
@@ -84,7 +84,7 @@ pub fn healed(site: &RunFolders) -> io::Result<(BTreeMap<String, Vec<String>>, S
 
 /// Runs `report` and `runs`. Returns why the journal is unreadable, and the state of a run that is not listed as
 /// ended.
-fn told(site: &RunFolders) -> io::Result<(Option<String>, Option<String>)> {
+fn check_run(site: &RunFolders) -> io::Result<(Option<String>, Option<String>)> {
     let Some(run) = run_name(site) else { return Ok((Some("there is no run".into()), None)) };
     let report = site.homing(&["report".into(), run.clone()])?.output()?;
     let unreadable = (!report.status.success()).then(|| String::from_utf8_lossy(&report.stderr).into_owned());

@@ -71,7 +71,7 @@ impl fmt::Display for Summary {
 }
 
 /// Returns the text on a wrong seed: its findings, and the command that repeats it.
-pub fn told(tried: &Tried, lab: Option<&str>) -> String {
+pub fn failure_report(tried: &Tried, lab: Option<&str>) -> String {
     let mut text = format!("seed {}: {:?}\n", tried.scenario.seed, tried.scenario);
     for (at, part) in tried.seen.parts.iter().enumerate() {
         text += &format!("  part {at}: {} after {:?}: {}\n", part.status, part.deeds, part.stderr.trim());

@@ -37,18 +37,18 @@ struct DemoCost {
 }
 
 /// Runs the demonstration and returns the exit status of the batches. The callback receives a line for each step.
-pub fn run(args: &Demo, tell: &dyn Fn(&str)) -> Result<i32, Failure> {
+pub fn run(args: &Demo, report: &dyn Fn(&str)) -> Result<i32, Failure> {
     let name = &args.name;
     if crate::is_up(name) {
         let failure = Failure::usage(format!("the lab {name} is up, and may be in use"));
         return Err(failure.hint(format!("homing lab down --name {name}, or another --name")));
     }
-    let plan = raise(args, tell)?;
-    let result = compare(args, &plan, tell);
+    let plan = raise(args, report)?;
+    let result = compare(args, &plan, report);
     if args.down {
         crate::down(name)?;
     } else {
-        tell(&format!("lab {name} stays up; `homing lab down --name {name}` ends it"));
+        report(&format!("lab {name} stays up; `homing lab down --name {name}` ends it"));
     }
     result
 }

@@ -12,7 +12,7 @@ pub fn up(spec: &LabSpec) -> Result<LabPlan> {
 }
 
 /// Raises a lab like [`up`]. The callback receives a line before each step that takes long.
-pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<LabPlan> {
+pub fn up_with(spec: &LabSpec, report: &dyn Fn(&str)) -> Result<LabPlan> {
     program::need_root()?;
     keep_inherited();
     spec.check()?;
@@ -39,7 +39,7 @@ pub fn up_with(spec: &LabSpec, tell: &dyn Fn(&str)) -> Result<LabPlan> {
         spec.guests.require()?;
     }
     let plan = folder::claim(spec)?;
-    let made = raise(&plan, tell);
+    let made = raise(&plan, report);
     if let Err(e) = made {
         // The caller receives the first failure, not that of `down`, which the user can repeat.
         let _ = down::down(&spec.name);

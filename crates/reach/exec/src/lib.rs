@@ -125,8 +125,8 @@ impl CommandOutcome {
 }
 
 /// Joins the last three non-empty lines of a command's messages: the reason for its failure.
-pub fn last_lines(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+pub fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
 }
 

@@ -113,7 +113,7 @@ impl Mux {
     /// Reads the bytes that are there; does not wait if the socket is ready. The status of a short command may have
     /// come with the answer that opened its session. The buffer is therefore parsed before the end of the socket
     /// counts.
-    pub(crate) fn told(&mut self) -> MasterNews {
+    pub(crate) fn poll_status(&mut self) -> MasterNews {
         let mut chunk = [0; 4096];
         let over = match self.socket.read(&mut chunk) {
             Ok(n) => {
@@ -228,11 +228,11 @@ mod tests {
         let (mut mux, mut master) = pair();
         let message = packet(S_EXIT_MESSAGE, |p| p.extend([0, 0, 0, 9, 0, 0, 0, 255]));
         master.write_all(&message[..6]).unwrap();
-        assert_eq!(mux.told(), MasterNews::Nothing);
+        assert_eq!(mux.poll_status(), MasterNews::Nothing);
         master.write_all(&message[6..]).unwrap();
-        assert_eq!(mux.told(), MasterNews::Exit(255));
+        assert_eq!(mux.poll_status(), MasterNews::Exit(255));
         drop(master);
-        assert_eq!(mux.told(), MasterNews::Over);
+        assert_eq!(mux.poll_status(), MasterNews::Over);
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         master.write_all(&[opened, status].concat()).unwrap();
         drop(master);
         assert!(mux.receive(Instant::now() + Duration::from_secs(1)).is_ok());
-        assert_eq!((mux.told(), mux.told()), (MasterNews::Exit(3), MasterNews::Over));
+        assert_eq!((mux.poll_status(), mux.poll_status()), (MasterNews::Exit(3), MasterNews::Over));
     }
 
     #[test]

@@ -233,7 +233,7 @@ impl CommandSession {
             };
             for which in seen {
                 match which {
-                    None => self.hear(),
+                    None => self.update_status(),
                     Some(which) if self.take(which, &mut chunk, sink) => {}
                     Some(_) => {
                         self.end();
@@ -275,13 +275,13 @@ impl CommandSession {
         }
     }
 
-    fn hear(&mut self) {
+    fn update_status(&mut self) {
         match &mut self.far {
             Far::Local(local) => {
                 self.status = Some(local.status());
                 self.over = true;
             }
-            Far::Mux(mux) => match mux.told() {
+            Far::Mux(mux) => match mux.poll_status() {
                 MasterNews::Exit(status) => self.status = Some(status),
                 MasterNews::Over => self.over = true,
                 MasterNews::Nothing => {}

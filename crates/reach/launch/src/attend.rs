@@ -50,10 +50,14 @@ pub enum HostEvent {
 
 /// Opens a channel to a host in a separate thread and keeps reading from it, until the callback returns that no
 /// reader is left. An error means that no thread could be started.
-pub fn attend(plan: HostPlan, options: Options, tell: impl Fn(HostEvent) -> bool + Send + 'static) -> io::Result<()> {
+pub fn attend(
+    plan: HostPlan,
+    options: Options,
+    on_event: impl Fn(HostEvent) -> bool + Send + 'static,
+) -> io::Result<()> {
     let attended = move || match crate::open(&plan.name, &plan.via, &options) {
-        Ok(channel) => carry(plan.name, &plan.via, channel, tell),
-        Err(error) => drop(tell(HostEvent::Refused(error))),
+        Ok(channel) => carry(plan.name, &plan.via, channel, on_event),
+        Err(error) => drop(on_event(HostEvent::Refused(error))),
     };
     homing_os::threads::begin(attended).map(drop)
 }

@@ -18,7 +18,7 @@ pub(crate) struct ChannelEnd {
     /// For people.
     pub why: String,
     /// The last line on the error output of the process behind the channel.
-    pub said: Option<String>,
+    pub last_line: Option<String>,
     pub left: Left,
 }
 
@@ -50,7 +50,7 @@ impl Witness {
         let status = self.status();
         let left = if is_word_of_guard(status.as_ref()) { Left::Nothing } else { Left::Unknown };
         let said = self.tail.text().lines().last().map(|line| line.trim().to_string());
-        ChannelEnd { why: why_ended(via, status.as_ref()), said, left }
+        ChannelEnd { why: why_ended(via, status.as_ref()), last_line: said, left }
     }
 
     fn status(&self) -> Option<WaitIdStatus> {
@@ -66,7 +66,7 @@ impl Witness {
 impl ChannelEnd {
     /// Returns all that is known, in a line.
     pub fn reason(self) -> String {
-        match self.said {
+        match self.last_line {
             Some(said) => format!("{} ({said})", self.why),
             None => self.why,
         }

@@ -53,7 +53,7 @@ impl<T> HostLinks<T> {
     /// Connects to the hosts of `plans`, along a tree if more than `width` of them are reached by ssh. Hosts that are
     /// added later are connected to from this machine.
     ///
-    /// `tell` receives each event with the number of its host, for [`HostLinks::hear`], and returns whether a reader is
+    /// `tell` receives each event with the number of its host, for [`HostLinks::handle_event`], and returns whether a reader is
     /// left. `note` receives a line for the user. `of` makes the owner's own state of a host. An error means that no
     /// thread could be started.
     pub fn open(
@@ -68,7 +68,8 @@ impl<T> HostLinks<T> {
             let tell = tell.clone();
             move |heard| tell(at, heard)
         };
-        let member = |(at, plan): (usize, &HostPlan)| BranchMember { plan: plan.clone(), tell: Arc::new(tell_of(at)) };
+        let member =
+            |(at, plan): (usize, &HostPlan)| BranchMember { plan: plan.clone(), on_event: Arc::new(tell_of(at)) };
         attend_all(plans.iter().enumerate().map(member), width, &options, note)?;
         Ok(HostLinks::new(of, plans, move |at, plan| attend(plan, options.clone(), tell_of(at))))
     }
@@ -89,7 +90,7 @@ impl<T> HostLinks<T> {
     }
 
     /// Adds a host, or another worker on a host that had one.
-    pub fn ask(&mut self, plan: HostPlan) {
+    pub fn add_host(&mut self, plan: HostPlan) {
         self.links.push(HostLink::to((self.of)(&plan), plan, Instant::now()));
         self.connect(self.links.len() - 1);
     }
@@ -97,7 +98,7 @@ impl<T> HostLinks<T> {
     /// Replaces this link by a new one.
     pub fn follow(&mut self, at: usize, plan: HostPlan) {
         self.links[at].followed = true;
-        self.ask(plan);
+        self.add_host(plan);
     }
 
     fn connect(&mut self, at: usize) {
@@ -110,11 +111,11 @@ impl<T> HostLinks<T> {
 
     /// Takes an event about a host and returns the decision that is left to the owner. Connects from here to a host
     /// that its leader does not reach.
-    pub fn hear(&mut self, at: usize, heard: HostEvent, now: Instant) -> Option<HostNews> {
+    pub fn handle_event(&mut self, at: usize, heard: HostEvent, now: Instant) -> Option<HostNews> {
         if self.links[at].is_pending() && matches!(heard, HostEvent::Astray { .. }) {
             self.connect(at);
         }
-        self.links[at].hear(heard, now)
+        self.links[at].handle_event(heard, now)
     }
 
     /// Returns hosts that have been silent for too long; called from time to time. After a pause of this process
@@ -138,14 +139,14 @@ impl<T> HostLinks<T> {
         let link = &self.links[at];
         if matches!(link.plan.via, Via::Ssh { .. }) && !link.followed && self.silence.explains(now) {
             let plan = link.plan.clone();
-            self.tell(at, &format!("{} is connected to anew: the run had stood still", plan.name), now);
+            self.add_note(at, &format!("{} is connected to anew: the run had stood still", plan.name), now);
             self.follow(at, plan);
         }
     }
 
     /// Adds a line for the user about this host. Equal lines about several hosts become one: after a pause, or when a
     /// switch fails, the same line is true for each of hundreds.
-    pub fn tell(&mut self, at: usize, text: &str, now: Instant) {
+    pub fn add_note(&mut self, at: usize, text: &str, now: Instant) {
         self.notes.add(&self.links[at].plan.name, text.into(), now);
     }
 
@@ -196,7 +197,7 @@ impl<T> HostLinks<T> {
             link.out.clear();
             up += usize::from(link.is_up());
             if link.is_up() && wants(link) {
-                link.say(message).expect("a message without a list");
+                link.queue_message(message).expect("a message without a list");
             }
         }
         self.flush();

@@ -36,7 +36,7 @@ pub fn is_configured() -> bool {
 
 /// Returns the nodes of `partition`, or of the default partition.
 pub fn nodes(partition: Option<&str>) -> Result<Vec<SlurmNode>, AskError> {
-    let text = ask("asking Slurm for its nodes", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
+    let text = query_slurm("asking Slurm for its nodes", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
     Ok(parse_nodes(&text, partition))
 }
 
@@ -44,28 +44,28 @@ pub fn nodes(partition: Option<&str>) -> Result<Vec<SlurmNode>, AskError> {
 pub fn nodes_named(names: &[String]) -> Result<Vec<SlurmNode>, AskError> {
     let list = format!("--nodes={}", names.join(","));
     let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
-    let text = ask("asking Slurm for the state of nodes", &words)?;
+    let text = query_slurm("asking Slurm for the state of nodes", &words)?;
     Ok(rows(&text).map(|(_, node)| node).collect())
 }
 
 /// Returns the nodes of a reservation; an error if there is none of that name.
 pub fn reservation(name: &str) -> Result<Vec<String>, AskError> {
     let words = ["scontrol", "show", "reservation", "--oneliner", name];
-    let text = ask("asking Slurm for a reservation", &words)?;
+    let text = query_slurm("asking Slurm for a reservation", &words)?;
     Ok(reserved(text.trim()).unwrap_or_default())
 }
 
 /// Returns Slurm's switches; none if it has no topology, or does not answer.
 pub fn switches() -> Vec<Switch> {
-    ask("asking Slurm for its topology", &["scontrol", "show", "topology"])
+    query_slurm("asking Slurm for its topology", &["scontrol", "show", "topology"])
         .map_or_else(|_| Vec::new(), |t| parse_topology(&t))
 }
 
 /// Returns the licences that Slurm counts, with the users who have them.
 pub fn licenses() -> Result<Vec<License>, AskError> {
-    let text = ask("asking Slurm for its licences", &["scontrol", "show", "licenses", "--oneliner"])?;
+    let text = query_slurm("asking Slurm for its licences", &["scontrol", "show", "licenses", "--oneliner"])?;
     let words = ["squeue", "--noheader", "--states=RUNNING", "--format", "%u|%W"];
-    Ok(parse_licenses(&text, &ask("asking Slurm who has licences", &words)?))
+    Ok(parse_licenses(&text, &query_slurm("asking Slurm who has licences", &words)?))
 }
 
 /// Hours of ten years, the longest time that is requested from the accounting.
@@ -78,26 +78,28 @@ pub fn books(age: Duration, all: bool) -> Result<Vec<Booked>, AskError> {
     let format = format!("--format={SACCT_FORMAT}");
     let mut words = vec!["env", "SLURM_TIME_FORMAT=%s", "sacct", "--parsable2", "--noheader", &since, &format];
     words.extend(all.then_some("--allusers"));
-    Ok(booked(&ask("asking Slurm for its books", &words)?))
+    Ok(booked(&query_slurm("asking Slurm for its books", &words)?))
 }
 
 /// Returns slurmctld's state of a job; `None` if it knows no such job or does not answer.
 pub fn job(id: &str) -> Option<JobState> {
-    job_state(ask("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", id]).ok()?.lines().next()?)
+    job_state(
+        query_slurm("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", id]).ok()?.lines().next()?,
+    )
 }
 
 /// Cancels a job, if it still exists.
 pub fn cancel(id: &str) {
-    let _ = ask("cancelling a job", &["scancel", "--quiet", id]);
+    let _ = query_slurm("cancelling a job", &["scancel", "--quiet", id]);
 }
 
 /// Cancels the jobs of a run on one node, whose numbers are not known.
 pub fn cancel_on(node: &str, run: &str) {
     let words = ["scancel", "--quiet", &format!("--name={}", job_name(run)), &format!("--nodelist={node}")];
-    let _ = ask("cancelling a run's jobs", &words);
+    let _ = query_slurm("cancelling a run's jobs", &words);
 }
 
-fn ask(doing: &'static str, words: &[&str]) -> Result<String, AskError> {
+fn query_slurm(doing: &'static str, words: &[&str]) -> Result<String, AskError> {
     command(doing, words, &[], None)
 }
 

@@ -57,8 +57,8 @@ enum Cause {
 }
 
 /// Returns how Slurm ended the worker of `job`. `None` if Slurm has no part in its end.
-pub fn fate(job: Option<&str>, state: Option<&JobState>, said: &str) -> Option<SlurmEnd> {
-    let heard = CAUSES.iter().find(|(_, words, _)| words.iter().any(|w| said.contains(w)));
+pub fn fate(job: Option<&str>, state: Option<&JobState>, output: &str) -> Option<SlurmEnd> {
+    let heard = CAUSES.iter().find(|(_, words, _)| words.iter().any(|w| output.contains(w)));
     let known = || {
         let JobState { state, reason } = state?;
         CAUSES.iter().find(|(_, _, names)| names.iter().any(|n| state.starts_with(n) || reason == n))

@@ -2,7 +2,7 @@
 //! a job.
 //!
 //! This crate parses the text formats of Slurm's commands, with chosen columns. They have kept their meaning since
-//! Slurm 14, while the JSON changes its shape with every release. Everything but [`ask`] is pure.
+//! Slurm 14, while the JSON changes its shape with every release. Everything but [`query_slurm`] is pure.
 //!
 //! Main types: [`Allocation`], [`WorkerRequest`], [`Seat`] (the slots of one worker), [`License`], [`SlurmEnd`] of a job.
 //!

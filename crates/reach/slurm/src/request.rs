@@ -95,13 +95,13 @@ impl WorkerRequest {
     }
 
     /// Returns a refusal of Slurm's with the refused request, and a remedy if one is known.
-    pub fn refusal(&self, said: &str) -> String {
-        let Some(advice) = advice(said) else { return said.into() };
+    pub fn refusal(&self, message: &str) -> String {
+        let Some(advice) = advice(message) else { return message.into() };
         let licenses = self.licenses.iter().map(|licenses| format!("--licenses={licenses}"));
         let asked: Vec<String> = self.given().chain(licenses).chain(self.extra.iter().cloned()).collect();
         match asked.is_empty() {
-            true => format!("{said}; neither --account nor --qos was given: {advice}"),
-            false => format!("{said}; it was asked for with {}: {advice}", asked.join(" ")),
+            true => format!("{message}; neither --account nor --qos was given: {advice}"),
+            false => format!("{message}; it was asked for with {}: {advice}", asked.join(" ")),
         }
     }
 }

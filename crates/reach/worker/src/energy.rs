@@ -48,9 +48,9 @@ impl EnergyMeter {
         self.way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn told(&self, watts: f64) {
+    fn add_reading(&self, watts: f64) {
         if let EnergySource::Watts(power) = &mut *self.way() {
-            power.told(watts, self.began.elapsed());
+            power.add_reading(watts, self.began.elapsed());
         }
     }
 
@@ -59,7 +59,7 @@ impl EnergyMeter {
         *self.way() = EnergySource::Watts(HostEnergy::begin(by, Duration::ZERO));
         let mut answer = Some(first);
         loop {
-            answer.into_iter().for_each(|watts| self.told(watts));
+            answer.into_iter().for_each(|watts| self.add_reading(watts));
             std::thread::sleep(PERIOD);
             answer = ask();
         }
@@ -80,8 +80,8 @@ pub(crate) fn measure(
     homing_os::threads::begin(move || {
         let rapl = Rapl::begin(Path::new(POWERCAP), measured.began.elapsed());
         if !meter.is_empty() {
-            match ask(&meter, PATIENCE) {
-                Ok(first) => measured.keep_asking(MeteredBy::Meter, first, || ask(&meter, PATIENCE).ok()),
+            match read_watts(&meter, PATIENCE) {
+                Ok(first) => measured.keep_asking(MeteredBy::Meter, first, || read_watts(&meter, PATIENCE).ok()),
                 Err(why) => note(format!("the meter of [power] is not used here: {why}")),
             }
         }
@@ -96,8 +96,8 @@ pub(crate) fn measure(
 }
 
 /// Returns the watts that a meter prints, or why there are none.
-fn ask(meter: &str, patience: Duration) -> Result<f64, String> {
-    let text = homing_os::process::ask(meter, patience)?;
+fn read_watts(meter: &str, patience: Duration) -> Result<f64, String> {
+    let text = homing_os::process::run_shell(meter, patience)?;
     let text = String::from_utf8_lossy(&text);
     watts(&text).ok_or_else(|| {
         let shown: String = text.trim().chars().take(SHOWN).collect();
@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn a_meter_tells_watts_or_why_not() {
         let long = Duration::from_secs(60);
-        assert_eq!(ask("echo 'Instantaneous power reading: 214 Watts'", long), Ok(214.0));
-        let why = |meter: &str, patience| ask(meter, patience).unwrap_err();
+        assert_eq!(read_watts("echo 'Instantaneous power reading: 214 Watts'", long), Ok(214.0));
+        let why = |meter: &str, patience| read_watts(meter, patience).unwrap_err();
         assert!(why("echo many", long).ends_with("printed \"many\", which tells no watts"));
         assert!(why("exit 1", long).contains("failed: exit status: 1"));
         assert!(why("sleep 1000", Duration::ZERO).contains("did not end within 0 s"));

@@ -70,7 +70,7 @@ impl World {
         let members = hosts.map(|n| {
             let (name, tell) = (format!("n{n}"), tell.clone());
             let plan = HostPlan { via: Via::Ssh { target: name.clone() }, name, slots: None };
-            BranchMember { plan, tell: Arc::new(move |heard| tell.send((n, heard)).is_ok()) }
+            BranchMember { plan, on_event: Arc::new(move |heard| tell.send((n, heard)).is_ok()) }
         });
         attend_all(members, width, &options, move |note| drop(tell_note.send(note))).unwrap();
         let (up, answered, whys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());

@@ -229,7 +229,7 @@ impl Admission {
     }
 
     /// Learns from the read calls of an ended task, in bytes, without the bytes that it wrote itself.
-    pub fn asked(&mut self, reads: Reads, asked: u64) {
+    pub fn record_reads(&mut self, reads: Reads, asked: u64) {
         if reads.bytes > 0 {
             self.again = Some(self.again == Some(true) || is_again(asked, reads.bytes));
         }
@@ -290,12 +290,12 @@ mod tests {
         let reads = Reads { bytes: 100 << 20, network: false };
         let mut admission = admission();
         assert_eq!(admission.again, None);
-        admission.asked(reads, 104 << 20);
+        admission.record_reads(reads, 104 << 20);
         assert_eq!(admission.again, Some(false));
-        admission.asked(reads, 200 << 20);
-        admission.asked(reads, 100 << 20);
+        admission.record_reads(reads, 200 << 20);
+        admission.record_reads(reads, 100 << 20);
         assert_eq!(admission.again, Some(true), "one that does is enough");
-        admission.asked(Reads { bytes: 0, ..reads }, 1 << 40);
+        admission.record_reads(Reads { bytes: 0, ..reads }, 1 << 40);
     }
 
     #[test]

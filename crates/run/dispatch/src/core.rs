@@ -198,7 +198,7 @@ impl Core {
     fn ask_blind(&mut self, volume: VolumeIx) {
         let up = self.hosts.all_up();
         for (host, _) in self.hosts.blind(&[volume]).into_iter().filter(|(host, _)| up.contains(host)) {
-            if let Some(question) = self.volume_access.ask(host, volume) {
+            if let Some(question) = self.volume_access.query_once(host, volume) {
                 self.actions.push(Action::Send(host, question));
             }
         }

@@ -26,7 +26,7 @@ impl<L: Listener> Shell<'_, L> {
         seat.round += 1;
         seat.stop = Stop::default();
         let plan = HostPlan { name: name.clone(), via: Via::Slurm(seat), slots: *slots };
-        self.asked = Instant::now();
+        self.last_request = Instant::now();
         self.links.follow(at, plan);
     }
 
@@ -41,7 +41,7 @@ impl<L: Listener> Shell<'_, L> {
         }
         if over {
             self.withdraw();
-        } else if self.core.is_stranded() && self.asked.elapsed() > BUSY_FOR_LONG {
+        } else if self.core.is_stranded() && self.last_request.elapsed() > BUSY_FOR_LONG {
             self.ask_for_a_spare("nothing was granted for long");
         }
         if !self.patience_told && elapsed > QUEUE_IS_NEWS {
@@ -62,8 +62,8 @@ impl<L: Listener> Shell<'_, L> {
     fn ask_for_a_spare(&mut self, why: &str) -> bool {
         let Some(plan) = self.spares.pop_front() else { return false };
         self.listener.note(&format!("{why}: {} is asked for, too; it reads over the network", plan.name));
-        self.asked = Instant::now();
-        self.links.ask(plan);
+        self.last_request = Instant::now();
+        self.links.add_host(plan);
         true
     }
 
@@ -107,7 +107,7 @@ impl<L: Listener> Shell<'_, L> {
         let link = &mut self.links[at];
         let wanted = matches!(link.plan.via, Via::Slurm(_)) && link.is_up() && !link.released;
         let Some(ix) = link.ix.filter(|ix| wanted && self.core.is_idle(*ix)) else { return };
-        link.say(&ToWorker::Finish).expect("a message without a list");
+        link.queue_message(&ToWorker::Finish).expect("a message without a list");
         // The worker's input must stay open until it has sent its last message. The reader thread sees the end.
         link.released = true;
         self.core.host_released(ix);

@@ -46,7 +46,7 @@ impl VolumeAccess {
     }
 
     /// Returns the question to a host, once.
-    pub fn ask(&mut self, host: HostIx, volume: VolumeIx) -> Option<ToWorker> {
+    pub fn query_once(&mut self, host: HostIx, volume: VolumeIx) -> Option<ToWorker> {
         let (_, served) = self.served.iter().find(|(known, _)| *known == volume)?;
         if self.answers.contains_key(&(host, volume)) {
             return None;

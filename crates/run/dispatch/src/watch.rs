@@ -63,7 +63,7 @@ impl WatcherFolder {
     /// Signals that someone watches. Called again every second or two. An error means that the folder belongs to
     /// another user or its disk is full. Then only the journal can be read. Root does not write into the folder of
     /// another user either, because that user may have made it a link to another place.
-    pub fn say(&self) -> io::Result<()> {
+    pub fn signal_presence(&self) -> io::Result<()> {
         let run = self.0.parent().unwrap_or(&self.0);
         if fs::metadata(run)?.uid() != rustix::process::geteuid().as_raw() {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the run is another user's"));
@@ -75,7 +75,7 @@ impl WatcherFolder {
     }
 
     /// Makes a request. The coordinator carries it out within a second or two.
-    pub fn ask(&self, what: WatcherRequest) -> io::Result<()> {
+    pub fn send_request(&self, what: WatcherRequest) -> io::Result<()> {
         write_whole(&self.0.join(what.file()), b"", Some(0o600))
     }
 
@@ -91,14 +91,14 @@ impl WatcherFolder {
 
     /// Returns the requests. Each file is removed before its request is carried out, so a later request is seen
     /// again.
-    fn asked(&self) -> Vec<WatcherRequest> {
+    fn take_requests(&self) -> Vec<WatcherRequest> {
         let names = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let asked: Vec<WatcherRequest> =
             names.filter_map(|entry| WatcherRequest::of(entry.file_name().to_str()?)).collect();
         asked.into_iter().filter(|asked| fs::remove_file(self.0.join(asked.file())).is_ok()).collect()
     }
 
-    fn tell(&self, live: &Live) -> io::Result<()> {
+    fn write_state(&self, live: &Live) -> io::Result<()> {
         write_whole(&self.0.join(LIVE), &serde_json::to_vec(live)?, Some(0o600))
     }
 
@@ -107,7 +107,7 @@ impl WatcherFolder {
     }
 
     /// Returns the last time at which a watcher signalled, by the clock of the file system.
-    fn said(&self) -> Option<SystemTime> {
+    fn last_signal(&self) -> Option<SystemTime> {
         fs::symlink_metadata(self.0.join(WATCHER)).and_then(|file| file.modified()).ok()
     }
 
@@ -140,7 +140,7 @@ impl Watched {
             return None;
         }
         self.looked = Some(now);
-        let is_watched = self.is_watched(self.watch.said(), now);
+        let is_watched = self.is_watched(self.watch.last_signal(), now);
         self.has_told |= is_watched;
         Some(is_watched)
     }
@@ -155,8 +155,8 @@ impl Watched {
     }
 
     /// Returns the requests of watchers, each once.
-    pub fn asked(&self) -> Vec<WatcherRequest> {
-        self.watch.asked()
+    pub fn take_requests(&self) -> Vec<WatcherRequest> {
+        self.watch.take_requests()
     }
 
     /// Writes the output of a task for watchers. Errors such as a full disk do not affect the run.
@@ -165,8 +165,8 @@ impl Watched {
     }
 
     /// Writes the state of the run for watchers. Errors do not affect the run.
-    pub fn tell(&self, live: &Live) {
-        let _ = self.watch.tell(live);
+    pub fn write_state(&self, live: &Live) {
+        let _ = self.watch.write_state(live);
     }
 
     /// Removes the folder at the end of the run.
@@ -185,14 +185,18 @@ mod tests {
     fn what_is_asked_for_is_taken_up_once_and_nothing_else_is() {
         let run = tempfile::tempdir().unwrap();
         let watch = WatcherFolder::of(run.path());
-        assert!(watch.said().is_none() && watch.live().is_none() && watch.ask(WatcherRequest::End(7)).is_err());
-        watch.say().unwrap();
-        assert!(watch.said().is_some());
-        watch.ask(WatcherRequest::End(7)).unwrap();
+        assert!(
+            watch.last_signal().is_none()
+                && watch.live().is_none()
+                && watch.send_request(WatcherRequest::End(7)).is_err()
+        );
+        watch.signal_presence().unwrap();
+        assert!(watch.last_signal().is_some());
+        watch.send_request(WatcherRequest::End(7)).unwrap();
         fs::write(run.path().join(FOLDER).join("end-soon"), "").unwrap();
-        assert_eq!((watch.asked(), watch.asked()), (vec![WatcherRequest::End(7)], vec![]));
+        assert_eq!((watch.take_requests(), watch.take_requests()), (vec![WatcherRequest::End(7)], vec![]));
         let live = Live { at_ns: 3, ..Live::default() };
-        watch.tell(&live).unwrap();
+        watch.write_state(&live).unwrap();
         assert_eq!(watch.live(), Some(live));
         watch.end();
         assert!(!run.path().join(FOLDER).exists());
@@ -215,7 +219,7 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let (watch, mut watched, begun) = (WatcherFolder::of(run.path()), Watched::new(run.path()), Instant::now());
         assert_eq!((watched.look(begun), watched.look(begun)), (Some(false), None));
-        watch.say().unwrap();
+        watch.signal_presence().unwrap();
         assert_eq!(watched.look(begun + LOOK), Some(true));
         watched.show(3, b"printed");
         assert_eq!(watch.shown(3).as_deref(), Some(&b"printed"[..]));

@@ -32,7 +32,7 @@ impl ChangeLog {
 
     /// Returns the changes that `host` must see before its next recipe. They are the newest state of each name that
     /// others changed since the last call for this host.
-    pub fn tell(&mut self, host: usize) -> Vec<FileChange> {
+    pub fn take_changes(&mut self, host: usize) -> Vec<FileChange> {
         let news = self.news(host);
         self.told.resize(self.told.len().max(host + 1), 0);
         self.told[host] = self.entries.len();
@@ -74,12 +74,12 @@ mod tests {
         let mut log = ChangeLog::default();
         log.add(0, vec![change("/a", 1, true), change("/b", 1, true)]);
         log.add(1, vec![change("/a", 2, true)]);
-        assert_eq!(log.tell(0), [change("/a", 2, false)]);
-        assert!(log.tell(0).is_empty());
-        assert_eq!(log.tell(1), [change("/b", 1, true)]);
-        assert_eq!(log.tell(2), [change("/b", 1, true), change("/a", 2, false)]);
+        assert_eq!(log.take_changes(0), [change("/a", 2, false)]);
+        assert!(log.take_changes(0).is_empty());
+        assert_eq!(log.take_changes(1), [change("/b", 1, true)]);
+        assert_eq!(log.take_changes(2), [change("/b", 1, true), change("/a", 2, false)]);
         log.add(0, vec![change("/a", 2, false)]);
-        assert!(log.tell(2).is_empty(), "told by a second observer");
+        assert!(log.take_changes(2).is_empty(), "told by a second observer");
     }
 
     #[test]
@@ -88,6 +88,6 @@ mod tests {
         log.add(0, vec![change("/a", 1, true)]);
         log.add(0, vec![change("/a", 0, false)]);
         log.add(1, vec![change("/a", 3, true)]);
-        assert_eq!(log.tell(2), [change("/a", 3, false)]);
+        assert_eq!(log.take_changes(2), [change("/a", 3, false)]);
     }
 }

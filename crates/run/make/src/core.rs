@@ -88,7 +88,7 @@ impl Core {
     fn take(&mut self, news: BuildEvent) {
         match news {
             BuildEvent::Host(at, heard) => {
-                if let Some(news) = self.hosts.hear(at, heard, Instant::now()) {
+                if let Some(news) = self.hosts.handle_event(at, heard, Instant::now()) {
                     self.host(at, news);
                 }
             }
@@ -111,12 +111,12 @@ impl Core {
 
     /// Shows a message to the user, and records it.
     fn note(&mut self, text: &str) {
-        say(text);
-        self.tell(EventKind::Note { text: text.into() });
+        print_message(text);
+        self.report_event(EventKind::Note { text: text.into() });
     }
 
-    fn tell(&mut self, what: EventKind) {
-        self.reporter.tell(wall_ns(), what);
+    fn report_event(&mut self, what: EventKind) {
+        self.reporter.report_event(wall_ns(), what);
     }
 
     /// Records the end of a recipe that no worker has reported.
@@ -129,7 +129,7 @@ impl Core {
             FromWorker::Output { ticket, stream, bytes } => {
                 if let Some(running) = self.running.get_mut(&ticket) {
                     running.prints(stream, &bytes);
-                    let _ = running.asked.reply.send(ToConnection::Output(stream, bytes));
+                    let _ = running.request.reply.send(ToConnection::Output(stream, bytes));
                 }
             }
             FromWorker::Changed { ticket, changes, fence_us } => {
@@ -145,15 +145,15 @@ impl Core {
             FromWorker::Unfit { ticket, missing } => {
                 if let Some(mut running) = self.give_back(ticket) {
                     let (host, missing) = (self.hosts[at].name.clone(), missing.display());
-                    say(&format!("{host} has no {missing}"));
-                    self.tell(EventKind::HostUnfit { host, reason: format!("{missing} is not there") });
+                    print_message(&format!("{host} has no {missing}"));
+                    self.report_event(EventKind::HostUnfit { host, reason: format!("{missing} is not there") });
                     self.reporter.has_not_begun(&running);
-                    running.asked.unfit.push(at);
+                    running.request.unfit.push(at);
                     self.again(running);
                 }
             }
             FromWorker::Sample(sample) => {
-                self.tell(EventKind::Sample { host: self.hosts[at].name.clone(), sample: sample.clone() });
+                self.report_event(EventKind::Sample { host: self.hosts[at].name.clone(), sample: sample.clone() });
                 self.hosts[at].take_sample(sample);
             }
             FromWorker::Note(text) => self.note(&format!("{}: {text}", self.hosts[at].name)),
@@ -180,8 +180,8 @@ impl Core {
     /// Puts the recipe back into the queue, unless it was stopped.
     fn again(&mut self, running: RecipeAttempt) {
         match running.killed {
-            true => running.asked.was_killed(),
-            false => self.waiting.push_front(running.of.asked),
+            true => running.request.was_killed(),
+            false => self.waiting.push_front(running.of.request),
         }
     }
 
@@ -196,20 +196,20 @@ impl Core {
         self.typical_us += weight * (ended.wall_us as f64 - self.typical_us);
         self.tickets.insert(ended.ticket, self.evidence.ran.len());
         self.evidence.ran.push(Ran {
-            label: running.asked.label(),
+            label: running.request.label(),
             host: self.hosts[running.host].name.clone(),
             slot: running.slot as u32 + 1,
             why: running.choice.why,
-            asked_us: us(running.asked.at),
+            asked_us: us(running.request.at),
             sent_us: us(running.sent),
             ended_us: us(Instant::now()),
             wall_us: ended.wall_us,
             cpu_us: ended.io.user_us + ended.io.sys_us,
             fence_us: running.fence_us,
             failed: !ended.outcome.is_success(),
-            again: running.asked.again,
+            again: running.request.again,
         });
-        let reply = &running.asked.reply;
+        let reply = &running.request.reply;
         for (stream, bytes) in [(OutputStream::Out, ended.stdout), (OutputStream::Err, ended.stderr)] {
             if !bytes.is_empty() {
                 let _ = reply.send(ToConnection::Output(stream, bytes));
@@ -229,7 +229,7 @@ impl Core {
         }
         let why = format!("{}: {why}", self.hosts[running.host].name);
         self.gave_up(&running, Outcome::CannotStart(why.clone()), true);
-        let _ = running.asked.reply.send(ToConnection::Failed(why));
+        let _ = running.request.reply.send(ToConnection::Failed(why));
     }
 
     fn stop(&mut self, id: u64) {
@@ -243,9 +243,9 @@ impl Core {
 
     /// Ends the running recipe of this connection.
     fn kill(&mut self, id: u64) {
-        for (ticket, running) in self.running.iter_mut().filter(|(_, r)| r.asked.id == id) {
+        for (ticket, running) in self.running.iter_mut().filter(|(_, r)| r.request.id == id) {
             if let Some(kill) = running.kill(*ticket, GRACE_MS, false) {
-                let _ = self.hosts[running.host].say(&kill);
+                let _ = self.hosts[running.host].queue_message(&kill);
             }
         }
     }
@@ -316,7 +316,7 @@ impl Core {
         *times += 1;
         if *times == 1 {
             tell_stays(&asked, &reason);
-            self.tell(EventKind::Note { text: stays(&reason) });
+            self.report_event(EventKind::Note { text: stays(&reason) });
         }
         let _ = asked.reply.send(ToConnection::Here);
     }
@@ -327,7 +327,7 @@ impl Core {
         let unshared = !self.alone && asked.mount.is_none() && !self.build.assume_shared;
         if unshared && !std::mem::replace(&mut self.reported_unshared, true) {
             tell_stays(asked, &unshared_text(asked));
-            self.tell(EventKind::Note { text: stays(&unshared_text(asked)) });
+            self.report_event(EventKind::Note { text: stays(&unshared_text(asked)) });
         }
     }
 
@@ -359,7 +359,7 @@ impl Core {
         self.reporter.started(wall_ns(), &self.running[&ticket], &self.hosts);
         let ahead = homing_launch::wire::portions(fence).into_iter().filter(|changes| !changes.is_empty());
         let mut messages = ahead.map(|changes| ToWorker::Written { changes }).chain([recipe]);
-        if let Err(error) = messages.try_for_each(|message| self.hosts[at].say(&message)) {
+        if let Err(error) = messages.try_for_each(|message| self.hosts[at].queue_message(&message)) {
             if let Some(running) = self.give_back(ticket) {
                 self.gave_up(&running, Outcome::CannotStart(error.to_string()), true);
             }
@@ -382,6 +382,6 @@ fn tell_stays(asked: &RecipeRequest, reason: &str) {
     let _ = asked.reply.send(ToConnection::Output(OutputStream::Err, text.into_bytes()));
 }
 
-fn say(text: &str) {
+fn print_message(text: &str) {
     homing_os::say!("homing make: {text}");
 }

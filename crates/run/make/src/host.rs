@@ -28,9 +28,9 @@ impl BuildHost {
     }
 
     /// Returns its properties for placement. `fences`: files of the folder that it has to look at again.
-    pub fn candidate(&self, at: usize, asked: &RecipeRequest, fences: usize, same_folder: bool) -> Candidate {
-        let local = self.holds(&asked.inputs);
-        let known: u64 = asked.inputs.on.values().sum();
+    pub fn candidate(&self, at: usize, request: &RecipeRequest, fences: usize, same_folder: bool) -> Candidate {
+        let local = self.holds(&request.inputs);
+        let known: u64 = request.inputs.on.values().sum();
         let sample = self.sample.as_ref();
         Candidate {
             host: at,
@@ -39,7 +39,7 @@ impl BuildHost {
             busy: self.busy,
             memory: sample.and_then(|s| s.mem_available),
             io_pressure: sample.and_then(|s| s.io_some_avg10).unwrap_or(0.0) / 100.0,
-            remote_bytes: if known == 0 { 0 } else { asked.inputs.bytes.saturating_sub(local) },
+            remote_bytes: if known == 0 { 0 } else { request.inputs.bytes.saturating_sub(local) },
             fences,
             same_folder,
         }
@@ -70,10 +70,10 @@ impl BuildHost {
     }
 
     /// Whether it has the recipe's folder, or may turn out to have it.
-    pub fn sees(&self, asked: &RecipeRequest, assumed: bool) -> bool {
+    pub fn sees(&self, request: &RecipeRequest, assumed: bool) -> bool {
         let unknown = self.slots == 0;
         let shows = |mount: &Path| unknown || self.facts.mounts.iter().any(|m| m.point.as_path() == mount);
-        self.is_here || assumed || asked.mount.as_deref().is_some_and(shows)
+        self.is_here || assumed || request.mount.as_deref().is_some_and(shows)
     }
 
     /// Stores a sample. Two samples show the processors that others keep busy.

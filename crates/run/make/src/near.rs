@@ -98,7 +98,7 @@ impl Near {
         let mut pending = lock(&self.pending);
         let mut since: HashMap<RawText, Instant> = HashMap::new();
         loop {
-            let news = lock(&self.log).tell(HERE);
+            let news = lock(&self.log).take_changes(HERE);
             pending.retain(|old| !news.iter().any(|new| new.path == old.path));
             pending.extend(news);
             let looked = Instant::now();
@@ -148,7 +148,7 @@ impl Near {
             // Make's own host waited for them when each recipe ended.
             HERE => Vec::new(),
             _ if !self.fenced => Vec::new(),
-            observer => lock(&self.log).tell(observer),
+            observer => lock(&self.log).take_changes(observer),
         }
     }
 

@@ -50,22 +50,22 @@ impl BuildReporter {
     }
 
     /// Reports an event that is not about a recipe.
-    pub fn tell(&mut self, at_ns: i64, what: EventKind) {
+    pub fn report_event(&mut self, at_ns: i64, what: EventKind) {
         self.listener.event(Event { at_ns, what });
     }
 
     /// Reports that a recipe is given to a host.
     pub fn started(&mut self, at_ns: i64, running: &RecipeAttempt, hosts: &[HostLink<BuildHost>]) {
-        let numbered = self.numbers.entry(running.asked.id).or_insert_with(|| {
+        let numbered = self.numbers.entry(running.request.id).or_insert_with(|| {
             self.last += 1;
             Numbered { task: self.last, ..Numbered::default() }
         });
         numbered.attempt += 1;
         let Numbered { task, attempt, .. } = *numbered;
         if std::mem::take(&mut numbered.failed) {
-            self.tell(at_ns, EventKind::TaskAgain { task });
+            self.report_event(at_ns, EventKind::TaskAgain { task });
         }
-        let asked = &running.asked;
+        let asked = &running.request;
         let cwd = asked.cwd.to_path();
         let named: Vec<_> = file_words(&asked.text).iter().map(|word| cwd.join(word)).collect();
         let after = self.chains.begin(task, &asked.part, &named, at_ns);
@@ -74,17 +74,17 @@ impl BuildReporter {
             attempt,
             host: hosts[running.host].name.clone(),
             slot: running.slot as u32 + 1,
-            command: running.asked.text.as_str().into(),
+            command: running.request.text.as_str().into(),
             planned: planned(running, hosts),
             why: Some(running.choice.why.to_string()),
             after,
         };
-        self.tell(at_ns, started);
+        self.report_event(at_ns, started);
     }
 
     /// Corrects the count of attempts: the recipe has not begun there, and will be given to a host again.
     pub fn has_not_begun(&mut self, running: &RecipeAttempt) {
-        if let Some(numbered) = self.numbers.get_mut(&running.asked.id) {
+        if let Some(numbered) = self.numbers.get_mut(&running.request.id) {
             numbered.attempt -= 1;
         }
     }
@@ -102,7 +102,7 @@ impl BuildReporter {
     }
 
     fn end(&mut self, at_ns: i64, running: &RecipeAttempt, host: &str, outcome: Outcome, used: Used, last: bool) {
-        let id = running.asked.id;
+        let id = running.request.id;
         let Some(numbered) = self.numbers.get_mut(&id) else { return };
         let Numbered { task, attempt, .. } = *numbered;
         let success = outcome.is_success();
@@ -124,11 +124,11 @@ impl BuildReporter {
             io_wait,
             stdout_bytes,
             stderr_bytes,
-            said: (last && !success).then(|| running.said()).flatten(),
+            said: (last && !success).then(|| running.failure_message()).flatten(),
             last,
             ran: None,
         };
-        self.tell(at_ns, ended);
+        self.report_event(at_ns, ended);
     }
 }
 
@@ -142,7 +142,7 @@ struct Used {
 
 /// Returns where its inputs are; `None` if that is unknown.
 fn planned(running: &RecipeAttempt, hosts: &[HostLink<BuildHost>]) -> Option<PlannedBytes> {
-    let (inputs, own) = (&running.asked.inputs, &hosts[running.host]);
+    let (inputs, own) = (&running.request.inputs, &hosts[running.host]);
     if inputs.on.is_empty() {
         return None;
     }

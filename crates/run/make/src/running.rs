@@ -21,7 +21,7 @@ pub type RecipeAttempt = Attempt<RecipeDetails>;
 
 /// The facts besides its host.
 pub struct RecipeDetails {
-    pub asked: RecipeRequest,
+    pub request: RecipeRequest,
     pub slot: usize,
     pub sent: Instant,
     pub choice: HostChoice,
@@ -36,10 +36,10 @@ pub struct RecipeDetails {
 
 impl RecipeDetails {
     /// Makes the record for the chosen host.
-    pub fn new(asked: RecipeRequest, choice: HostChoice, slot: usize) -> RecipeDetails {
+    pub fn new(request: RecipeRequest, choice: HostChoice, slot: usize) -> RecipeDetails {
         let (sent, fence_us, printed) = (Instant::now(), 0, [0; 2]);
         let (tail, shown) = Default::default();
-        RecipeDetails { asked, slot, sent, choice, fence_us, printed, tail, shown }
+        RecipeDetails { request, slot, sent, choice, fence_us, printed, tail, shown }
     }
 
     /// Stores output of the recipe.
@@ -57,7 +57,7 @@ impl RecipeDetails {
     }
 
     /// Returns why it failed, in its own words: its first error message, else its last line.
-    pub fn said(&self) -> Option<String> {
+    pub fn failure_message(&self) -> Option<String> {
         let is_error = |line: &&[u8]| line.windows(ERROR.len()).any(|part| part == ERROR);
         // The first line of a cut text is incomplete.
         let whole = self.tail.split(|b| *b == b'\n').skip(usize::from(self.tail.len() == TAIL));

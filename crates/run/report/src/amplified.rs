@@ -12,7 +12,7 @@ pub(crate) const UNKNOWN: &str = "unknown: fewer than two load samples of each h
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Amplified {
     /// Bytes of the tasks' read calls.
-    pub asked: Option<u64>,
+    pub read_bytes: Option<u64>,
     /// Bytes that the interfaces of the run's hosts received.
     pub received: Option<u64>,
     /// Bytes that their disks read and wrote.
@@ -21,7 +21,7 @@ pub(crate) struct Amplified {
 
 impl Amplified {
     fn per_byte(&self, moved: Option<u64>) -> Option<f64> {
-        let asked = self.asked.filter(|asked| *asked > 0)?;
+        let asked = self.read_bytes.filter(|asked| *asked > 0)?;
         Some(moved? as f64 / asked as f64)
     }
 
@@ -38,7 +38,7 @@ impl Amplified {
         let (Some(moved), Some((name, disks, most))) = (self.disks, best) else { return UNKNOWN.into() };
         let per_s = |bytes_per_s: f64| format!("{}/s", bytes(bytes_per_s as u64));
         let rate = |moved: u64, us: u64| per_s(moved as f64 * 1e6 / us.max(1) as f64);
-        let given = self.asked.map_or("unknown".into(), |asked| rate(asked, us));
+        let given = self.read_bytes.map_or("unknown".into(), |asked| rate(asked, us));
         let (moved, each, mean) = (bytes(moved), each(self.per_byte(self.disks)), rate(disks.moved, disks.us));
         format!(
             "{moved} moved ({each}); {name} at most {} and {mean} on average, beside {given} of all tasks",
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said_to_be() {
-        let of = |asked, received| Amplified { asked, received, disks: None }.by_interfaces();
+        let of = |asked, received| Amplified { read_bytes: asked, received, disks: None }.by_interfaces();
         assert_eq!(of(Some(4), Some(64)), "16.00 for each byte asked for");
         for (asked, received) in [(None, Some(64)), (Some(0), Some(64)), (Some(4), None)] {
             assert_eq!(of(asked, received), "unknown for each byte asked for");
@@ -103,7 +103,7 @@ mod tests {
         let mut disks = Disks::default();
         disks.add(None, 1_000_000);
         disks.add(Some(5), 0);
-        let none = Amplified { asked: Some(1), received: None, disks: None };
+        let none = Amplified { read_bytes: Some(1), received: None, disks: None };
         assert_eq!(none.by_disks([("n1", disks)].into_iter(), 1), UNKNOWN);
     }
 

@@ -31,7 +31,8 @@ impl Failures {
                 let command = self.running.remove(task).unwrap_or_default();
                 if *last && is_failure(outcome) {
                     let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
-                    let failed = FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, said };
+                    let failed =
+                        FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, error_line: said };
                     self.failed.insert(*task, failed);
                 } else if *last {
                     self.failed.remove(task);
@@ -58,7 +59,7 @@ impl Failures {
             json!({
                 "task": failed.task, "host": host_of(failed), "status": how(&failed.outcome), "exit": exit,
                 "signal": signal, "wall_us": failed.wall_us, "inputs": inputs.get(&failed.task),
-                "command": failed.command, "said": failed.said,
+                "command": failed.command, "said": failed.error_line,
             })
         };
         self.failed.values().map(row).collect()
@@ -81,7 +82,7 @@ impl Failures {
         let mut text = format!("{}\n", lines.next().unwrap_or_default().trim_end());
         for (line, failed) in lines.zip(self.failed.values()) {
             text += &format!("{}\n", line.trim_end());
-            let below = [Some(clipped(&failed.command.display())), failed.said.as_deref().map(shown)];
+            let below = [Some(clipped(&failed.command.display())), failed.error_line.as_deref().map(shown)];
             below
                 .into_iter()
                 .flatten()

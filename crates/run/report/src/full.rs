@@ -197,7 +197,7 @@ impl Full {
     }
 
     /// Sets the savings to a prediction, or keeps the bounds with the reason.
-    pub(crate) fn tell(&mut self, predicted: Result<Vec<(ClusterChange, f64)>, String>) {
+    pub(crate) fn set_savings(&mut self, predicted: Result<Vec<(ClusterChange, f64)>, String>) {
         match predicted {
             Ok(predicted) => {
                 self.more = predicted.into_iter().map(|(change, part)| (change, Saves::About(part))).collect()
@@ -261,7 +261,7 @@ mod tests {
     }
 
     /// For tasks that used half a processor all the time.
-    fn told(hosts: &[(&str, &[HostInterval])], seconds: u64) -> Vec<String> {
+    fn report_lines(hosts: &[(&str, &[HostInterval])], seconds: u64) -> Vec<String> {
         told_of(hosts, seconds, 500_000)
     }
 
@@ -283,7 +283,7 @@ mod tests {
     fn the_link_of_a_server_is_named_with_what_more_would_bring() {
         let full = [step(0, LINK * 96 / 100, 10); 8];
         assert_eq!(
-            told(&[("n1", &full), ("n2", &[step(LINK * 40 / 100, 0, 20); 8])], 10),
+            report_lines(&[("n1", &full), ("n2", &[step(LINK * 40 / 100, 0, 20); 8])], 10),
             ["the link of n1 (12.5 MB/s) sent, 96 % full for 80 % of the run; more hosts that read from there gain \
               nothing; the same bytes on one more host: at most -40 %; a link of 1 Gbit/s: at most -72 %"]
         );
@@ -291,19 +291,19 @@ mod tests {
 
     #[test]
     fn what_is_full_for_less_than_half_of_the_run_or_nearly_full_is_not_told() {
-        assert_eq!(told(&[("n1", &[step(0, LINK, 10); 4])], 10), [""; 0]);
-        assert_eq!(told(&[("n1", &[step(0, LINK * 89 / 100, 89); 10])], 10), [""; 0]);
+        assert_eq!(report_lines(&[("n1", &[step(0, LINK, 10); 4])], 10), [""; 0]);
+        assert_eq!(report_lines(&[("n1", &[step(0, LINK * 89 / 100, 89); 10])], 10), [""; 0]);
     }
 
     #[test]
     fn hosts_of_which_the_same_is_full_are_told_together() {
         let busy = [step(0, 0, 95); 10];
         assert_eq!(
-            told(&[("n1", &busy), ("n2", &busy), ("n3", &busy)], 10),
+            report_lines(&[("n1", &busy), ("n2", &busy), ("n3", &busy)], 10),
             ["the processors of n[1-3] (3), 95 % busy for 100 % of the run; one more host: at most -25 %"]
         );
         assert_eq!(told_of(&[("n1", &busy)], 10, 490_000), [""; 0], "others used most of them");
-        let received = told(&[("n1", &[step(LINK, 0, 0); 10])], 10);
+        let received = report_lines(&[("n1", &[step(LINK, 0, 0); 10])], 10);
         assert!(received[0].contains("received, 100 % full") && received[0].contains("one more host: at most -50 %"));
     }
 

@@ -141,7 +141,14 @@ impl Now {
             self.failures.truncate(FAILURES - 1);
             let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
             let command = underway.map_or(RawText::default(), |task| task.command);
-            self.failures.push_front(FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, said });
+            self.failures.push_front(FailedTask {
+                task: *task,
+                host,
+                outcome,
+                wall_us: *wall_us,
+                command,
+                error_line: said,
+            });
         }
     }
 

@@ -45,11 +45,12 @@ pub struct RequestProgress<'a> {
 }
 
 /// Returns the line of a request, cut to the terminal.
-pub fn asked(asked: &RequestProgress, place: ProgressTerminal) -> String {
+pub fn request_line(request: &RequestProgress, place: ProgressTerminal) -> String {
     let part = |rank, text| ProgressPart { rank, text };
-    let mut parts = vec![part(9, format!("{} of {} have answered", asked.answered, count(asked.hosts as u64, "host")))];
-    parts.extend(asked.left.map(|left| part(8, format!("{} left at most", short_span(left)))));
-    parts.extend((!asked.open.is_empty()).then(|| part(6, format!("open: {}", asked.open.join(" ")))));
+    let mut parts =
+        vec![part(9, format!("{} of {} have answered", request.answered, count(request.hosts as u64, "host")))];
+    parts.extend(request.left.map(|left| part(8, format!("{} left at most", short_span(left)))));
+    parts.extend((!request.open.is_empty()).then(|| part(6, format!("open: {}", request.open.join(" ")))));
     fitted(parts, place)
 }
 
@@ -145,7 +146,7 @@ mod tests {
     fn a_question_to_many_tells_what_is_open_as_far_as_there_is_room() {
         let open = ["names", "mounts"];
         let left = Some(Duration::from_secs(4));
-        let told = |columns| asked(&RequestProgress { answered: 3, hosts: 16, open: &open, left }, at(columns));
+        let told = |columns| request_line(&RequestProgress { answered: 3, hosts: 16, open: &open, left }, at(columns));
         assert_eq!(told(99), "3 of 16 hosts have answered, 4 s left at most, open: names mounts");
         assert_eq!(told(50), "3 of 16 hosts have answered, 4 s left at most");
         assert_eq!(told(30), "3 of 16 hosts have answered");

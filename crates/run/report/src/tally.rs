@@ -44,7 +44,7 @@ pub(crate) struct FailedTask {
     pub wall_us: u64,
     /// Empty for a task that never started.
     pub command: RawText,
-    pub said: Option<String>,
+    pub error_line: Option<String>,
 }
 
 /// The sums of a run. The caller passes every event, in order.
@@ -280,7 +280,7 @@ impl Tally {
         self.named.retain(|named| named.task != *task);
         if self.counts.has_failed(*task) && self.named.len() < NAMED {
             let (host, outcome, said) = (host.clone(), outcome.clone(), said.clone());
-            self.named.push(FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, said });
+            self.named.push(FailedTask { task: *task, host, outcome, wall_us: *wall_us, command, error_line: said });
         }
     }
 
@@ -314,7 +314,7 @@ impl Tally {
 
     /// Returns the moved bytes beside the bytes that tasks read.
     pub(crate) fn amplified(&self) -> Amplified {
-        Amplified { asked: self.rchar, received: self.network().0, disks: self.moved_by_disks() }
+        Amplified { read_bytes: self.rchar, received: self.network().0, disks: self.moved_by_disks() }
     }
 
     /// Returns the bytes that disks moved. The disks of each machine count once.
@@ -352,7 +352,7 @@ impl Tally {
         let hosts = self.hosts.iter().map(|(name, host)| (name.as_str(), &host.full, host.link));
         let mut full = full::of(hosts, self.wall_us());
         let sites: Vec<ReplayHost> = self.hosts.iter().map(|(name, host)| host.site(name)).collect();
-        full.iter_mut().for_each(|full| full.tell(self.replay.predict(&sites, full, self.wall_us())));
+        full.iter_mut().for_each(|full| full.set_savings(self.replay.predict(&sites, full, self.wall_us())));
         full
     }
 

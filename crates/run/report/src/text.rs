@@ -320,7 +320,7 @@ impl FailedTask {
         let command = clipped(&self.command.display(), COMMAND);
         let command = if command.is_empty() { command } else { format!(": {command}") };
         lines.add("  failed", &format!("task {}: {}{at}{took}{command}", self.task, how(&self.outcome)));
-        if let Some(said) = self.said.as_ref().filter(|_| with_error) {
+        if let Some(said) = self.error_line.as_ref().filter(|_| with_error) {
             lines.add("", said);
         }
     }

@@ -66,7 +66,7 @@ fn last_line(scene: &Scene, view: &WatchView) -> String {
             format!("y ends task {}, any other key does not: {}", plain(name), plain(command))
         }
         Shown::Output { .. } => "arrows move, any other key goes back".into(),
-        _ if !view.told.is_empty() => plain(&view.told),
+        _ if !view.message.is_empty() => plain(&view.message),
         _ => {
             let filter = if view.filter.is_empty() { String::new() } else { format!("  only {:?}", view.filter) };
             let keys = match scene.about {

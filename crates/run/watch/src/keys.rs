@@ -56,7 +56,7 @@ pub enum ViewRequest {
 impl WatchView {
     /// Carries out a key, and returns the request that the caller must fulfil.
     pub fn press(&mut self, key: KeyPress, scene: &Scene) -> Option<ViewRequest> {
-        self.told.clear();
+        self.message.clear();
         if key == KeyPress::Interrupt {
             return Some(ViewRequest::Leave);
         }
@@ -99,12 +99,12 @@ impl WatchView {
     /// Returns the marked task if the user can act on it. Otherwise sets the text of the last line to the reason.
     fn meant(&mut self, scene: &Scene) -> Option<TaskId> {
         if !scene.is_live {
-            self.told = "this is over, or was begun by another: nothing can be asked for".into();
+            self.message = "this is over, or was begun by another: nothing can be asked for".into();
             return None;
         }
         let task = self.tasks(scene).get(self.at(Pane::Tasks)).map(|task| task.id);
         if task.is_none() {
-            self.told = "no task is under way".into();
+            self.message = "no task is under way".into();
         }
         task
     }

@@ -165,5 +165,5 @@ fn nothing_is_ended_without_a_question() {
     scene.is_live = false;
     assert_eq!(view.press(KeyPress::Char('k'), &scene), None);
     assert_eq!(view.shown, Shown::All);
-    assert!(view.told.contains("over"), "{}", view.told);
+    assert!(view.message.contains("over"), "{}", view.message);
 }

@@ -92,7 +92,7 @@ pub struct WatchView {
     /// The content of the screen.
     pub shown: Shown,
     /// The message in the last line, until the next key.
-    pub told: String,
+    pub message: String,
     /// Whether colours may be used.
     pub colors: bool,
     pub(crate) pane: Pane,

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 const WEEK_NS: i64 = 7 * 24 * 3600 * 1_000_000_000;
 
 /// Returns jobs with the resources that they took: from Slurm's accounting if it keeps any, or else from the queue.
-pub fn told(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, JobAccounting)>, QueueError> {
+pub fn ended_jobs(engine: &dyn Engine, of_others: bool) -> Result<Vec<(Row, JobAccounting)>, QueueError> {
     let jobs = if of_others { engine.jobs() } else { engine.own_jobs() };
     match books(engine, of_others, homing_os::clock::system_ns() - WEEK_NS) {
         Some(books) => Ok(of_books(&books, &jobs.unwrap_or_default())),

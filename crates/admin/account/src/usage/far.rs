@@ -28,10 +28,10 @@ impl UsageRequest {
 }
 
 /// Returns the lines of the hosts, and why some hosts returned none.
-pub fn lines(hosts: &[String], asked: &UsageRequest) -> (Vec<UsageLine>, Vec<String>) {
+pub fn lines(hosts: &[String], request: &UsageRequest) -> (Vec<UsageLine>, Vec<String>) {
     let options = Options { command_timeout: Some(PATIENCE), ..Options::default() };
     let (mut lines, mut failed) = (Vec::new(), Vec::new());
-    for result in Remote::new(options).run(hosts, &Command::argv(asked.words())) {
+    for result in Remote::new(options).run(hosts, &Command::argv(request.words())) {
         match result.outcome {
             CommandOutcome::Exited(0) => match read(&result.stdout) {
                 Ok(told) => lines.extend(told),

@@ -44,7 +44,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Queries all hosts; each has to answer.
-    pub fn ask(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
+    pub fn query(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
         // Both hosts of a pair run their script at the same time.
         options.fan_out = options.fan_out.max(names.len());
         options.command_timeout.get_or_insert(ROUND + Duration::from_secs_f64(seconds * 10.0));
@@ -292,7 +292,7 @@ mod tests {
     }
 
     /// Returns all output of an end. If there is no more to read, all writers have ended.
-    fn told(mut end: std::process::Child) -> String {
+    fn read_output(mut end: std::process::Child) -> String {
         let said = std::io::read_to_string(end.stdout.take().unwrap()).unwrap();
         assert!(end.wait().unwrap().success());
         said
@@ -307,7 +307,7 @@ mod tests {
         // The end is in the middle of its flow, and so is the child that sends for it.
         partner[1].read_exact(&mut vec![0; 1 << 20]).unwrap();
         drop(partner);
-        let said = told(end);
+        let said = read_output(end);
         assert!(said.contains("failed\t127.0.0.2 closed the connection"), "{said}");
     }
 
@@ -322,7 +322,7 @@ mod tests {
         let block = [b'd'; 1 << 16];
         while gives.write_all(&block).is_ok() {}
         drop(takes);
-        let said = told(end);
+        let said = read_output(end);
         assert!(said.contains("both\t") && said.ends_with("done\n"), "{said}");
         drop(words);
     }

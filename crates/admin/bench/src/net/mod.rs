@@ -13,7 +13,7 @@ pub use pings::pings;
 pub use second::mpi;
 pub use show::{Curve, curve, curve_json, json, more, points, text};
 
-use crate::Tell;
+use crate::ProgressReporter;
 use homing_model::Failure;
 use homing_model::units::count;
 use homing_network::{BackgroundTraffic, NetworkMeasurements, Pair, RoundOrder, ServerRates, mixed, next};
@@ -21,11 +21,16 @@ use homing_network::{BackgroundTraffic, NetworkMeasurements, Pair, RoundOrder, S
 /// Runs rounds until all is known; with `all`, each host is measured with each other.
 ///
 /// `seed` determines the pairs.
-pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<NetworkMeasurements, Failure> {
+pub fn measure(
+    hosts: &Hosts,
+    all: bool,
+    seed: u64,
+    reporter: ProgressReporter,
+) -> Result<NetworkMeasurements, Failure> {
     let order = mixed(hosts.known.len(), seed);
     let mut measured = NetworkMeasurements { hosts: hosts.known.clone(), rounds: Vec::new() };
     while let Some(round) = next(&measured, &order, all) {
-        (tell.progress)(&said(measured.rounds.len() + 1, &round, hosts));
+        (reporter.progress)(&round_description(measured.rounds.len() + 1, &round, hosts));
         measured.rounds.push(hosts.carry_out(&round)?);
     }
     Ok(measured)
@@ -33,7 +38,7 @@ pub fn measure(hosts: &Hosts, all: bool, seed: u64, tell: Tell) -> Result<Networ
 
 /// Measures the rates of servers: to some hosts alone, one after the other, and to all at once. Hosts are given by
 /// their index.
-pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<ServerRates>, Failure> {
+pub fn serving(hosts: &Hosts, servers: &[usize], reporter: ProgressReporter) -> Result<Vec<ServerRates>, Failure> {
     let all = 0..hosts.known.len();
     let clients: Vec<usize> = all.filter(|host| !servers.contains(host)).collect();
     let of = |server: &usize| {
@@ -41,7 +46,7 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
         let others = (0..hosts.known.len()).filter(|host| host != server);
         let clients: Vec<usize> = if clients.is_empty() { others.collect() } else { clients.clone() };
         let name = &hosts.known[*server].name;
-        (tell.progress)(&format!("{name}: {} alone, then {} at once", ALONE.min(clients.len()), clients.len()));
+        (reporter.progress)(&format!("{name}: {} alone, then {} at once", ALONE.min(clients.len()), clients.len()));
         let order = |clients: &[usize]| RoundOrder {
             load: BackgroundTraffic::Alone,
             brief: false,
@@ -52,7 +57,7 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
             alone.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|round| round.pairs).collect();
         let together = hosts.carry_out(&order(&clients))?.pairs;
         if let Some(why) = alone.iter().chain(&together).find_map(|pair| pair.failed.as_ref()) {
-            (tell.note)(&format!("{name}: not all hosts could be measured: {why}"));
+            (reporter.note)(&format!("{name}: not all hosts could be measured: {why}"));
         }
         Ok(ServerRates::of(&hosts.known, &alone, &together))
     };
@@ -63,7 +68,7 @@ pub fn serving(hosts: &Hosts, servers: &[usize], tell: Tell) -> Result<Vec<Serve
 const ALONE: usize = 3;
 
 /// Describes the round that is measured now.
-fn said(nth: usize, round: &RoundOrder, hosts: &Hosts) -> String {
+fn round_description(nth: usize, round: &RoundOrder, hosts: &Hosts) -> String {
     let name = |host: usize| &hosts.known[host].name;
     match (round.load, &round.pairs[..]) {
         (BackgroundTraffic::Alone, [(a, b)]) => format!("round {nth}: {} with {}, alone", name(*a), name(*b)),

@@ -24,7 +24,7 @@ pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
             "folder=/tmp/homing-mpi.{token} a={a} b={b} patience={PATIENCE}\n{MPI}\n{verb} <<'HOMING_C'\n{PINGPONG}\nHOMING_C\n"
         );
         let said = hosts.all(&Command::argv(["sh", "-s"]).input(input(&script)?));
-        Ok(said.into_iter().map(heard).collect())
+        Ok(said.into_iter().map(command_output).collect())
     };
     let failed = |host: usize, why: &str| {
         Failure::system(format!("MPI on {}: {why}", hosts.known[host].name)).hint(
@@ -44,7 +44,7 @@ pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
     if curve.is_empty() { Err(failed(0, "it measured nothing")) } else { Ok((name, curve)) }
 }
 
-fn heard(said: Result<HostResult, String>) -> Result<String, String> {
+fn command_output(said: Result<HostResult, String>) -> Result<String, String> {
     let said = said?;
     match said.outcome {
         CommandOutcome::Exited(0) => Ok(String::from_utf8_lossy(&said.stdout).into_owned()),

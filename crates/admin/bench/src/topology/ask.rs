@@ -29,7 +29,7 @@ pub fn hardware(hosts: &Hosts) -> Vec<(String, Option<String>, String)> {
 type Silent = Vec<(String, String)>;
 
 /// Returns the neighbours of hosts, and the hosts without an answer.
-pub fn ask(hosts: &Hosts, sudo: bool) -> (Vec<HostNeighbours>, Silent) {
+pub fn query_neighbours(hosts: &Hosts, sudo: bool) -> (Vec<HostNeighbours>, Silent) {
     let before: &[&str] = if sudo { &["sudo", "-n"] } else { &[] };
     let words = before.iter().copied().chain(["sh", "-c", ASK]);
     let said = hosts.all(&Command::argv(words));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn said(status: i32, stdout: &str, stderr: &str) -> HostResult {
+    fn host_result(status: i32, stdout: &str, stderr: &str) -> HostResult {
         HostResult {
             giver: homing_exec::Giver::Here,
             host: "n1".into(),
@@ -71,9 +71,9 @@ mod tests {
 
     #[test]
     fn a_host_without_lldpd_says_so() {
-        let refused = neighbours(&said(1, "", "lldpd is not there\n"));
+        let refused = neighbours(&host_result(1, "", "lldpd is not there\n"));
         assert!(refused.unwrap_err().contains("lldpd is not there"));
-        assert!(neighbours(&said(0, "\u{1b}[2J\n", "")).is_err());
-        assert_eq!(neighbours(&said(0, "{\"lldp\": [{}]}", "")), Ok(Vec::new()));
+        assert!(neighbours(&host_result(0, "\u{1b}[2J\n", "")).is_err());
+        assert_eq!(neighbours(&host_result(0, "{\"lldp\": [{}]}", "")), Ok(Vec::new()));
     }
 }

@@ -8,7 +8,7 @@ mod snmp;
 pub use picture::svg;
 pub use show::{json, text};
 
-use crate::Tell;
+use crate::ProgressReporter;
 use crate::net::{Hosts, measure};
 use homing_model::{Failure, NodeSet};
 use homing_network::tree::{SwitchTree, inferred, moved, tree};
@@ -45,19 +45,19 @@ pub struct TopologyQuery<'a> {
 
 impl TopologyReport {
     /// Reads the neighbours that hosts report, and the ones that switches report over SNMP.
-    pub fn told(hosts: &Hosts, way: &TopologyQuery) -> Result<TopologyReport, Failure> {
-        let (heard, silent) = ask::ask(hosts, way.sudo);
+    pub fn from_neighbours(hosts: &Hosts, way: &TopologyQuery) -> Result<TopologyReport, Failure> {
+        let (heard, silent) = ask::query_neighbours(hosts, way.sudo);
         let ports = differing(&hosts.known, &heard);
         let found = TopologyReport { tree: tree(&heard), ports, silent, ..TopologyReport::default() };
         let Some(community) = way.community else { return Ok(found) };
-        let (switches, deaf) = snmp::ask(community, way.switches, &heard)?;
+        let (switches, deaf) = snmp::query_switches(community, way.switches, &heard)?;
         Ok(TopologyReport { tree: joined(found.tree, &switches, &ask::hardware(hosts)), deaf, ..found })
     }
 
     /// Infers the tree from the links that hosts share.
-    pub fn measured(hosts: &Hosts, seed: u64, tell: Tell) -> Result<TopologyReport, Failure> {
+    pub fn measured(hosts: &Hosts, seed: u64, reporter: ProgressReporter) -> Result<TopologyReport, Failure> {
         // Three rounds may miss a link that few pairs cross at once. If all pairs are measured, some round fills it.
-        let groups = sides(&measure(hosts, true, seed, tell)?);
+        let groups = sides(&measure(hosts, true, seed, reporter)?);
         let named = |at: &usize| (hosts.known[*at].name.clone(), hosts.known[*at].interface.clone());
         let mut tree = inferred(&groups.iter().map(|group| group.iter().map(named).collect()).collect::<Vec<_>>());
         let grouped = |at: &usize| groups.iter().flatten().any(|host| host == at);

@@ -22,7 +22,7 @@ const ANSWER: [&str; 4] = ["-t", "2", "-r", "1"];
 
 /// Queries the switches that hosts see, the named ones, and the neighbours of both. Returns their answers, and the
 /// reason for each that did not answer.
-pub fn ask(
+pub fn query_switches(
     file: &Path,
     named: &[IpAddr],
     heard: &[HostNeighbours],

@@ -13,7 +13,7 @@ pub use page::html;
 pub use show::{compared, compared_html, load, table};
 pub use visible::Delay;
 
-use crate::Tell;
+use crate::ProgressReporter;
 use homing_model::Failure;
 use homing_steps::Executor;
 use homing_volume::Spec;
@@ -97,17 +97,17 @@ pub struct Setup {
 pub struct Bench {
     setup: Setup,
     executor: Box<dyn Executor>,
-    tell: Tell,
+    tell: ProgressReporter,
     /// The record of the volume, if homing has one.
     volume: Option<Spec>,
 }
 
 impl Bench {
     /// Returns an error for a path that cannot be part of a command.
-    pub fn new(setup: Setup, executor: Box<dyn Executor>, tell: Tell) -> Result<Bench, Failure> {
+    pub fn new(setup: Setup, executor: Box<dyn Executor>, reporter: ProgressReporter) -> Result<Bench, Failure> {
         homing_volume::check_path(&setup.path).map_err(Failure::usage)?;
         let volume = limit::volume_of(&setup.path);
-        Ok(Bench { setup, executor, tell, volume })
+        Ok(Bench { setup, executor, tell: reporter, volume })
     }
 
     /// Runs the same command on hosts, and fails at the first failure.
@@ -165,7 +165,7 @@ impl Bench {
             let place = self.folder_of(folder, goal)?;
             let copies = goal.or(self.volume.as_ref().map(|v| v.copies));
             for case in self.cases(copies) {
-                self.say(&case, results.rows.len(), all, begun.elapsed());
+                self.report_progress(&case, results.rows.len(), all, begun.elapsed());
                 results.rows.push(self.one(&case, &place)?);
             }
         }
@@ -176,7 +176,7 @@ impl Bench {
     }
 
     /// Shows the current case, and the approximate time that the rest takes.
-    fn say(&self, case: &Case, done: usize, all: usize, took: Duration) {
+    fn report_progress(&self, case: &Case, done: usize, all: usize, took: Duration) {
         let left = (done > 0).then(|| took.mul_f64((all - done) as f64 / done as f64).as_secs());
         let left = left.map_or(String::new(), |s| format!(", about {s} s to go"));
         (self.tell.progress)(&format!("[{}/{all}] {case}{left}", done + 1));
@@ -304,7 +304,7 @@ mod tests {
             only: vec![FioOperation::Read],
             ..Setup::default()
         };
-        let tell = Tell { progress: |_| {}, note: |_| {} };
+        let tell = ProgressReporter { progress: |_| {}, note: |_| {} };
         (Bench::new(setup, Box::new(fake.clone()), tell).unwrap(), fake)
     }
 

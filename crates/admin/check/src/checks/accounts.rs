@@ -48,7 +48,7 @@ static MEMBERS: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "accounts",
-    ask: r#"getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 {print "user\t" $1 "\t" $3 "\t" $4 "\t" $6 "\t" $7}'
+    script: r#"getent passwd | awk -F: '$3 >= 1000 && $3 < 60000 {print "user\t" $1 "\t" $3 "\t" $4 "\t" $6 "\t" $7}'
 getent group | awk -F: '$3 >= 1000 && $3 < 60000 {print "group\t" $1 "\t" $3 "\t" $4}'"#,
     waits: true,
     slow: false,

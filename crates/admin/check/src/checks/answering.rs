@@ -37,7 +37,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     // In a name only the kernel's own escapes are undone. A request that FUSE's daemon has taken cannot be killed,
     // and `timeout` waits for the process that it has killed. It therefore kills a shell, whose child holds no pipe
     // of the script.
-    ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
+    script: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo | head -40 |
 { while read -r p; do
   q=$(printf '%b' "$(printf '%s' "$p" | sed 's/\\/\\0/g')")
@@ -99,10 +99,10 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
 
 fn of_host<'a>(host: &'a HostAnswers, rows: &'a [Vec<String>]) -> Vec<MountAnswer<'a>> {
     let table = mounts(host).unwrap_or_default();
-    rows.iter().filter_map(|row| said(host, row, &table)).collect()
+    rows.iter().filter_map(|row| mount_answer(host, row, &table)).collect()
 }
 
-fn said<'a>(host: &'a HostAnswers, row: &'a [String], table: &[MountLine]) -> Option<MountAnswer<'a>> {
+fn mount_answer<'a>(host: &'a HostAnswers, row: &'a [String], table: &[MountLine]) -> Option<MountAnswer<'a>> {
     let [point, status, words] = row else { return None };
     let line = on_top(table, point);
     let (mount, again) = (line.map(|line| line.mount.clone()), line.map(|line| again(line, table)));

@@ -14,7 +14,7 @@ static NONE: Code = Code {
 };
 
 pub(crate) static CHECK: HostCheck =
-    HostCheck { key: "barriers", ask: "", waits: false, slow: false, root: None, codes: &[&NONE], judge };
+    HostCheck { key: "barriers", script: "", waits: false, slow: false, root: None, codes: &[&NONE], judge };
 
 fn judge(answers: &Answers) -> Vec<HostFinding> {
     let of_host = |host: &HostAnswers| -> Vec<HostFinding> {

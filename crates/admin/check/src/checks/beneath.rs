@@ -16,7 +16,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "beneath",
     // Mounts of the system itself are left alone: only network mounts, and those of fstab. The former homes beneath
     // the mount that homing up made are meant to lie there: its undo gives them back.
-    ask: r#"[ "$(id -u)" = 0 ] || exit 0
+    script: r#"[ "$(id -u)" = 0 ] || exit 0
 { awk '$1 !~ /^#/ && $2 ~ /^[/]./ {print $2}' /etc/fstab
 awk '{for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1); if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"]) print $5}' /proc/self/mountinfo
 } | sort -u | head -40 | awk '
@@ -61,7 +61,7 @@ mod tests {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         let (fstab, run) = (root.path().join("fstab"), root.path().join("run"));
-        let end = CHECK.ask.split_once("while read -r p;").unwrap().1.trim_end_matches('\'');
+        let end = CHECK.script.split_once("while read -r p;").unwrap().1.trim_end_matches('\'');
         let script = format!("while read -r p;{end}").replace("/etc/fstab", fstab.to_str().unwrap());
         let script = script.replace("\"/run$p\"", &format!("\"{}$p\"", run.display()));
         let (homes, line) = homing_setup::homes_mark();

@@ -13,7 +13,7 @@ static DOWN: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "bond",
-    ask: r#"awk -F': ' '/^Slave Interface/ {m = $2} /^MII Status/ && m != "" {n = FILENAME; sub(".*/", "", n); print n "\t" m "\t" $2; m = ""}' /proc/net/bonding/*"#,
+    script: r#"awk -F': ' '/^Slave Interface/ {m = $2} /^MII Status/ && m != "" {n = FILENAME; sub(".*/", "", n); print n "\t" m "\t" $2; m = ""}' /proc/net/bonding/*"#,
     waits: false,
     slow: false,
     root: None,

@@ -25,7 +25,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "ceph",
     // Only monitors, or the first host, run it: the same query from all would burden Ceph. A user without permission
     // prints nothing.
-    ask: r#"command -v ceph >/dev/null && [ -r /etc/ceph/ceph.conf ] || exit 0
+    script: r#"command -v ceph >/dev/null && [ -r /etc/ceph/ceph.conf ] || exit 0
 [ "$(hostname)" = "${1%%.*}" ] || [ "$#" -lt 2 ] || systemctl -q is-active 'ceph-mon@*' || exit 0
 said=$(timeout "$WAIT" ceph --connect-timeout 3 health detail 2>&1)
 case $? in 0) ;; 124) said='[ERR] NO_MONITOR: no monitor answers' ;; *)
@@ -79,11 +79,11 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
     let cause = faults.contains_key("OSD_DOWN");
     let (follows, own): (Vec<_>, Vec<_>) = faults.iter().partition(|(code, _)| cause && BY_OSDS.contains(*code));
     let follows: Vec<&str> = follows.into_iter().map(|(code, _)| *code).collect();
-    own.into_iter().flat_map(|(code, fault)| fault.told(code, &follows, answers)).collect()
+    own.into_iter().flat_map(|(code, fault)| fault.host_findings(code, &follows, answers)).collect()
 }
 
 impl Fault<'_> {
-    fn told(&self, code: &str, follows: &[&str], answers: &Answers) -> Vec<HostFinding> {
+    fn host_findings(&self, code: &str, follows: &[&str], answers: &Answers) -> Vec<HostFinding> {
         let kind = if self.ill { &ILL } else { &ADVICE };
         let seen = format!("ceph health detail: {code}: {}", self.text);
         let by_that = if follows.is_empty() { String::new() } else { format!(" (by that {})", follows.join(", ")) };

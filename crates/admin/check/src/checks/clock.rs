@@ -36,7 +36,7 @@ static HERE: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "clock",
     // The script itself prints the time, several times.
-    ask: "",
+    script: "",
     waits: false,
     slow: false,
     root: None,

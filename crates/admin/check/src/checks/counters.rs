@@ -46,7 +46,7 @@ static THROTTLED: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "counters",
-    ask: r#"grep -H -v '^0$' /sys/block/md*/md/degraded /sys/fs/ext4/*/errors_count /sys/devices/system/edac/mc/mc*/ue_count \
+    script: r#"grep -H -v '^0$' /sys/block/md*/md/degraded /sys/fs/ext4/*/errors_count /sys/devices/system/edac/mc/mc*/ue_count \
   /sys/devices/system/edac/mc/mc*/ce_count /sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/core_throttle_count | head -50; true"#,
     waits: false,
     slow: false,

@@ -22,7 +22,7 @@ static NULL: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "devices",
-    ask: r#"stat -L -c "%a$T%F$T%n" /tmp /var/tmp /dev/shm /dev/null /dev/zero /dev/urandom; true"#,
+    script: r#"stat -L -c "%a$T%F$T%n" /tmp /var/tmp /dev/shm /dev/null /dev/zero /dev/urandom; true"#,
     waits: false,
     slow: false,
     root: None,

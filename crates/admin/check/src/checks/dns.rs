@@ -20,7 +20,7 @@ static SLOW: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "dns",
     // The shortest of three counts: a busy host is slow now and then, a dead server each time.
-    ask: r#"awk '$1 == "nameserver" {print "server\t" $2}' /etc/resolv.conf
+    script: r#"awk '$1 == "nameserver" {print "server\t" $2}' /etc/resolv.conf
 for _ in 1 2 3; do
   o=$(date +%s%3N); getent protocols tcp; a=$(date +%s%3N); getent hosts homing-check-nobody; b=$(date +%s%3N)
   [ $((b - a)) -lt ${t:=99999} ] && t=$((b - a)) && u=$((a - o))

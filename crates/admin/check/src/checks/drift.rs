@@ -38,7 +38,7 @@ static SLOWER: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "drift",
-    ask: "command -v homing >/dev/null && homing hosts --hours; true",
+    script: "command -v homing >/dev/null && homing hosts --hours; true",
     waits: true,
     slow: false,
     root: None,

@@ -14,7 +14,7 @@ static SYSTEM: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "exports",
-    ask: r#"cat /etc/exports /etc/exports.d/*.exports | awk '/^[/]/ {print $1}' | head -40 |
+    script: r#"cat /etc/exports /etc/exports.d/*.exports | awk '/^[/]/ {print $1}' | head -40 |
 while read -r p; do printf '%s\t%s\n' "$p" "$(stat -c %m -- "$p")"; done"#,
     waits: true,
     slow: false,

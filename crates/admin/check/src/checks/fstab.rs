@@ -24,7 +24,7 @@ static READ_ONLY: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "fstab",
-    ask: r#"awk '$1 !~ /^#/ && NF > 3 {print $1 "\t" $2 "\t" $3 "\t" $4}' /etc/fstab"#,
+    script: r#"awk '$1 !~ /^#/ && NF > 3 {print $1 "\t" $2 "\t" $3 "\t" $4}' /etc/fstab"#,
     waits: false,
     slow: false,
     root: None,

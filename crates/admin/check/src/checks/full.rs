@@ -29,7 +29,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "full",
     // An overlay below / is a container's, on a disk that is listed anyway. Only file systems of this host are
     // listed: one of the network may not answer, and is the same for all.
-    ask: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
+    script: r#"awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") t = $(i + 1)
   if (t ~ /^(ext[234]|xfs|btrfs|zfs|f2fs|tmpfs|overlay|bcachefs|jfs)$/ && $5 !~ /^[/](proc|sys|run[/]credentials)/ && $5 !~ /\\/ && (t != "overlay" || $5 == "/")) print $5}' /proc/self/mountinfo |
 sort -u | head -100 | xargs stat -f -c "%S$T%b$T%a$T%c$T%d$T%n" --"#,
     waits: true,

@@ -51,7 +51,7 @@ static OWNER: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "homes",
-    ask: r#"u=$(id -u)
+    script: r#"u=$(id -u)
 getent passwd | awk -F: -v u="$u" '$3 == u || (u == 0 && $3 >= 1000 && $3 < 60000) {print $1 "\t" $6}' | head -300 |
 while IFS=$T read -r n h; do
   case $h in /|/nonexistent|'') continue ;; esac

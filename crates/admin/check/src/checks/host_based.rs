@@ -14,7 +14,7 @@ static BARRED: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "host_based",
-    ask: HOST_BASED,
+    script: HOST_BASED,
     waits: true,
     slow: true,
     root: Some("whether users get from host to host"),

@@ -16,7 +16,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "host_keys",
     // A key of an unknown kind is no fault: ssh requests the kind that it knows. Each kind costs a connection, and
     // sshd refuses some if many arrive at once (MaxStartups). Only known kinds are requested, and twice at most.
-    ask: r#"command -v ssh-keyscan >/dev/null || exit 0
+    script: r#"command -v ssh-keyscan >/dev/null || exit 0
 keys() { awk '!/^#/ && $1 !~ /^@/ {print $2 " " $3}'; }
 scan() { ssh-keyscan -T 2 -t "$t" -- "$h" | keys | grep .; }
 for h; do

@@ -18,7 +18,7 @@ static DOMAIN: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "idmap",
     // `hostname -d` may query a name server. Hosts without NFSv4 do not run it.
-    ask: r#"grep -qE ' - (nfs4|nfsd) ' /proc/self/mountinfo || exit 0
+    script: r#"grep -qE ' - (nfs4|nfsd) ' /proc/self/mountinfo || exit 0
 for m in nfs nfsd; do f=/sys/module/$m/parameters/nfs4_disable_idmapping; [ ! -r $f ] || printf '%s\t%s\n' $m "$(cat $f)"; done
 d=$(sed -n 's/^[[:space:]]*Domain[[:space:]]*=[[:space:]]*//p' /etc/idmapd.conf | head -1)
 printf 'domain\t%s\n' "${d:-$(hostname -d || :)}""#,

@@ -40,7 +40,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "kernel_log",
     // A container reads the log of the whole machine: lines from before its first process are not its own. Floppies
     // and empty drives of virtual machines cause errors at every boot.
-    ask: r#"{ dmesg || journalctl -k -b -q --no-pager -o cat; } |
+    script: r#"{ dmesg || journalctl -k -b -q --no-pager -o cat; } |
 awk -v begun="$(sed 's/.*) //' /proc/1/stat | cut -d ' ' -f 20)" -v ticks="$(getconf CLK_TCK)" '
   match($0, /^\[ *[0-9]+\.[0-9]+\]/) && substr($0, 2, RLENGTH - 2) * ticks < begun { next } { print }' |
 grep -E 'I/O error|EXT4-fs error|XFS .*(Shutting down|shutdown)|lost (async|sync) page write|Out of memory: Killed|Hardware Error|blocked for more than' | grep -Ev 'dev (fd|sr)[0-9]' | tail -200"#,

@@ -35,7 +35,7 @@ static ZOMBIES: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "kernel_state",
-    ask: r#"printf 'tainted\t%s\n' "$(cat /proc/sys/kernel/tainted)"
+    script: r#"printf 'tainted\t%s\n' "$(cat /proc/sys/kernel/tainted)"
 [ -e /run/reboot-required ] && printf 'reboot\tyes\n'
 cat /proc/[0-9]*/stat 2>/dev/null | awk '{sub(/^[0-9]+ \(.*\) /, "")} $1 == "Z" && ++n[$2] > n[m] {m = $2}
 END {if (m) print m, n[m]}' | while read -r p n; do printf 'zombies\t%s\t%s\t%s\n' "$p" "$n" "$(cat "/proc/$p/comm")"; done; true"#,

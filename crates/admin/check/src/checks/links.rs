@@ -46,7 +46,7 @@ static ERRORS: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "links",
     // Interfaces with an address that others can reach: bridges of containers have none, or one of their own.
-    ask: r#"for i in $(ip -o -4 addr show scope global up | awk '{sub("@.*", "", $2); print $2}' | sort -u); do
+    script: r#"for i in $(ip -o -4 addr show scope global up | awk '{sub("@.*", "", $2); print $2}' | sort -u); do
   case $i in docker*|virbr*|br-*|veth*|cni*|flannel*|podman*|lxc*) continue ;; esac
   d=/sys/class/net/$i s=$d/statistics; set --
   for f in speed duplex mtu statistics/rx_packets statistics/tx_packets; do n=; read -r n < $d/$f; set -- "$@" "$n"; done

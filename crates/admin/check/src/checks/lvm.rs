@@ -15,7 +15,7 @@ static LACKS: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "lvm",
     // It reads every disk, and may wait for a dead one.
-    ask: r#"[ "$(id -u)" = 0 ] && command -v lvs >/dev/null || exit 0
+    script: r#"[ "$(id -u)" = 0 ] && command -v lvs >/dev/null || exit 0
 lvs --noheadings --separator '|' -o vg_name,lv_name,lv_health_status | awk -F '|' '$3 != "" {sub(/^ */, "", $1); print $1 "\t" $2 "\t" $3}'"#,
     waits: true,
     slow: false,

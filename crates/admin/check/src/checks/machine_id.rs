@@ -14,7 +14,7 @@ static SHARED: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "machine_id",
-    ask: r#"cat /etc/machine-id"#,
+    script: r#"cat /etc/machine-id"#,
     waits: false,
     slow: false,
     root: None,

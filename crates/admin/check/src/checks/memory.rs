@@ -29,7 +29,7 @@ static SWAPS: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "memory",
-    ask: r#"awk '/^(MemTotal|SwapTotal|SwapFree):/ {sub(":", "", $1); print $1 "\t" $2}' /proc/meminfo"#,
+    script: r#"awk '/^(MemTotal|SwapTotal|SwapFree):/ {sub(":", "", $1); print $1 "\t" $2}' /proc/meminfo"#,
     waits: false,
     slow: false,
     root: None,

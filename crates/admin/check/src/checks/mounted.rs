@@ -43,7 +43,7 @@ static SOFT: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "mounted",
-    ask: "cat /proc/self/mountinfo",
+    script: "cat /proc/self/mountinfo",
     waits: false,
     slow: false,
     root: None,

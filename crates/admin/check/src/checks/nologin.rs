@@ -14,7 +14,7 @@ static CLOSED: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "nologin",
-    ask: r#"for f in /etc/nologin /run/nologin; do [ -e "$f" ] && echo "$f"; done"#,
+    script: r#"for f in /etc/nologin /run/nologin; do [ -e "$f" ] && echo "$f"; done"#,
     waits: false,
     slow: false,
     root: None,

@@ -14,7 +14,7 @@ static LOOPBACK: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "own_name",
-    ask: r#"n=$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)
+    script: r#"n=$(hostname 2>/dev/null || cat /proc/sys/kernel/hostname)
 printf '%s\t%s\n' "$n" "$(getent ahostsv4 "$n" | awk 'NR == 1 {print $1}')""#,
     waits: true,
     slow: false,

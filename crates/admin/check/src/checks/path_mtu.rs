@@ -16,7 +16,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "path_mtu",
     // The kernel sets DF on these packets and remembers the answers of routers. Only ping can find a silent loss. An
     // answer that came too late, from a busy host, is no loss.
-    ask: r#"command -v bash >/dev/null || exit 0
+    script: r#"command -v bash >/dev/null || exit 0
 comes_back() { ping -n -q -c 1 -W 1 "$@" >/dev/null; }
 for h; do
   [ $((n += 1)) -le 32 ] || break

@@ -26,7 +26,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "ports",
     // Servers of GlusterFS know the ports of their own bricks (root may read them), MooseFS's master those of its
     // chunk servers. Debian's client of MooseFS has the type `fuse`, and the kernel writes its `#` as \043.
-    ask: r#"command -v bash >/dev/null || exit 0
+    script: r#"command -v bash >/dev/null || exit 0
 { { awk '{for (i = 7; i < NF; i++) if ($i == "-") print $(i + 1) "\t" $(i + 2)}' /proc/self/mountinfo
 awk '$1 !~ /^#/ && NF > 3 {print $3 "\t" $1}' /etc/fstab; } | sort -u | awk -F '\t' '
 $1 ~ /^nfs4?$/ && $2 ~ /^[^[][^:]*:[/]/ {sub(/:.*/, "", $2); print $2 "\t2049\t-"}

@@ -40,7 +40,7 @@ static CLOCK_SOURCE: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "processors",
-    ask: r#"c=/sys/devices/system/cpu
+    script: r#"c=/sys/devices/system/cpu
 printf 'model\t%s\n' "$(awk -F': ' '/^model name/ {print $2; exit}' /proc/cpuinfo)"
 first product /sys/class/dmi/id/product_name
 first present $c/present

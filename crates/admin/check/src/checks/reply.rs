@@ -22,7 +22,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "reply",
     // A refusal is an answer, too: no process has to listen there. The connections are a tenth of a second apart,
     // because a host that is busy for a moment would answer five in a row late.
-    ask: r#"command -v bash >/dev/null || exit 0
+    script: r#"command -v bash >/dev/null || exit 0
 for h; do
   [ $((n += 1)) -le 32 ] || break
   timeout -s KILL 2 bash -c 'a=$(getent ahostsv4 -- "$1"); a=${a%% *}; [ -n "$a" ] && [ -n "$EPOCHREALTIME" ] || exit 0

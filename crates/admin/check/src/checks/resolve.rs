@@ -28,7 +28,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     // Each host resolves each name; in a large cluster the first 128 names represent all. All addresses of a name are
     // printed, because a name server may return them in another order each time. Servers of network file systems are
     // apart: a host resolves only those that it uses.
-    ask: r#"for h; do [ $((n += 1)) -le 128 ] || break; echo "= $h"; getent ahostsv4 -- "$h"; done |
+    script: r#"for h; do [ $((n += 1)) -le 128 ] || break; echo "= $h"; getent ahostsv4 -- "$h"; done |
 awk '$1 == "=" {h = $2; next} $2 == "STREAM" {print h "\t" $1}' | sort -u
 { awk '{t = ""; for (i = 7; i < NF; i++) if ($i == "-") {t = $(i + 1); s = $(i + 2)}
   if (t ~ ENVIRON["NETWORK"] && t !~ ENVIRON["OWN"] && sub(/:.*/, "", s)) {sub(/^mfs(#|\\043)/, "", s); print s}}' /proc/self/mountinfo

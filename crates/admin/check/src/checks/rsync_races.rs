@@ -14,7 +14,7 @@ static RACES: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "rsync_races",
-    ask: rsync::VERSION_SCRIPT,
+    script: rsync::VERSION_SCRIPT,
     waits: true,
     slow: false,
     root: None,

@@ -92,7 +92,7 @@ setting!(
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "settings",
-    ask: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
+    script: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
 z=$(readlink -f /etc/localtime)
 v zone "${z##*/zoneinfo/}"
 sed -n "s/^LANG=\"\{0,1\}\([^\"]*\).*/lang$T\1/p" /etc/default/locale /etc/locale.conf | head -1

@@ -16,7 +16,7 @@ static DOWN: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "slurm_nodes",
     // Only the controller, or the first host, runs it: the same query from all would burden the controller.
-    ask: r#"command -v sinfo >/dev/null || exit 0
+    script: r#"command -v sinfo >/dev/null || exit 0
 [ "$(hostname)" = "${1%%.*}" ] || [ "$#" -lt 2 ] || systemctl -q is-active slurmctld || exit 0
 timeout 2 sinfo -h -N -t down,drain,fail,unknown -o '%N	%T	%E'"#,
     waits: true,

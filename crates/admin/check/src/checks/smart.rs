@@ -25,7 +25,7 @@ static WORN: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "smart",
-    ask: r#"[ "$(id -u)" = 0 ] && command -v smartctl >/dev/null || exit 0
+    script: r#"[ "$(id -u)" = 0 ] && command -v smartctl >/dev/null || exit 0
 smartctl --scan | awk '$1 ~ /^[/]dev[/]/ {print $1}' | head -100 | { while read -r d; do
   { o=$(smartctl -n standby -H -A -l selftest -- "$d"); s=$?
     w=$(printf '%s\n' "$o" | awk '$1 ~ /^(5|187|197|198)$/ && $10 + 0 > 0 {printf "%s=%s ", $2, $10}')

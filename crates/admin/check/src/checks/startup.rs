@@ -14,7 +14,7 @@ static TALKS: Code = Code {
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "startup",
     // It is the output before the script's own.
-    ask: "",
+    script: "",
     waits: false,
     slow: false,
     root: None,

@@ -39,7 +39,7 @@ static SHARED: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "switch",
-    ask: r#"lldpcli -f keyvalue show neighbors details 2>/dev/null | awk -v T="$T" '
+    script: r#"lldpcli -f keyvalue show neighbors details 2>/dev/null | awk -v T="$T" '
 function own(what,  f, v) { f = "/sys/class/net/" i "/" what; getline v < f; close(f); return v }
 function told() { if (i != "" && n++ < 64) print i T c T s T p T b T m T u T own("duplex") T own("mtu"); c = s = p = b = m = u = "" }
 { at = index($0, "="); k = substr($0, 1, at - 1); v = substr($0, at + 1); sub(/^lldp\./, "", k) }
@@ -69,7 +69,7 @@ impl Answers {
         if let Some(host) = self.hosts.iter_mut().find(|one| one.name == host) {
             let row = [switch, port.unwrap_or(""), who].map(String::from).to_vec();
             let rows = host.begun(PLACE).iter().cloned().chain([row]).collect();
-            host.say(PLACE, rows);
+            host.set_rows(PLACE, rows);
         }
     }
 }
@@ -88,13 +88,13 @@ struct Port<'a> {
 }
 
 impl Port<'_> {
-    fn told(&self) -> String {
+    fn label(&self) -> String {
         let switch = if self.name.is_empty() { self.chassis } else { self.name };
         format!("{switch} port {}", self.port)
     }
 
     fn seen(&self) -> String {
-        format!("lldpcli: {} hears {}", self.interface, self.told())
+        format!("lldpcli: {} hears {}", self.interface, self.label())
     }
 }
 
@@ -125,7 +125,7 @@ fn duplex(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
     if !["half", "full"].contains(&own) || own == other {
         return None;
     }
-    let what = format!("{} is {own} duplex, and its switch port {} is {other}", port.interface, port.told());
+    let what = format!("{} is {own} duplex, and its switch port {} is {other}", port.interface, port.label());
     let line = format!("ethtool -s {} autoneg on", crate::finding::word(port.interface));
     Some(DUPLEX.on(host, what, format!("{}: {}", port.seen(), port.negotiated)).mend(line))
 }
@@ -134,7 +134,8 @@ fn duplex(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
 /// only a frame smaller than the packet is reported.
 fn frame(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
     let (mtu, frame) = (port.own.1?, port.frame?);
-    let what = format!("{} has the MTU {mtu}, and its switch port {} takes {frame} bytes", port.interface, port.told());
+    let what =
+        format!("{} has the MTU {mtu}, and its switch port {} takes {frame} bytes", port.interface, port.label());
     let found = FRAME.on(host, what, format!("{}: MFS {frame}", port.seen()));
     (frame < mtu).then(|| found.look(format!("ip -d link show {}", crate::finding::word(port.interface))))
 }
@@ -150,7 +151,7 @@ fn moved(host: &HostAnswers, ports: &[Port]) -> Vec<HostFinding> {
             && (row[1].is_empty() || row[1] == port.port)
     };
     let told = |row: &Vec<String>| {
-        let at = ports.iter().map(Port::told).collect::<Vec<_>>().join(", ");
+        let at = ports.iter().map(Port::label).collect::<Vec<_>>().join(", ");
         let port = if row[1].is_empty() { String::new() } else { format!(" port {}", row[1]) };
         let what = format!("it is on {at}, and {} says {}{port}", row[2], row[0]);
         MOVED.on(host, what, ports[0].seen()).look("lldpcli show neighbors")
@@ -163,7 +164,7 @@ fn shared(answers: &Answers) -> Vec<HostFinding> {
     let mut by: BTreeMap<(&str, &str), Vec<(&HostAnswers, String)>> = BTreeMap::new();
     for host in &answers.hosts {
         for port in ports(host) {
-            by.entry((port.chassis, port.port)).or_default().push((host, port.told()));
+            by.entry((port.chassis, port.port)).or_default().push((host, port.label()));
         }
     }
     let told = |hosts: Vec<(&HostAnswers, String)>| {

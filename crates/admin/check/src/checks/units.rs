@@ -24,7 +24,7 @@ static STOPPED: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "units",
-    ask: r#"systemctl list-units --failed --plain --no-legend --no-pager | awk '{print "failed\t" $1}'
+    script: r#"systemctl list-units --failed --plain --no-legend --no-pager | awk '{print "failed\t" $1}'
 systemctl show -p Id -p ActiveState -p LoadState slurmd munge glusterd moosefs-chunkserver nfs-server autofs rpcbind sssd nscd nslcd \
   cron crond rsyslog irqbalance smartd mdmonitor lldpd node_exporter prometheus-node-exporter telegraf opensm firewalld nftables |
 awk -F= '$1 == "Id" {i = $2} $1 == "ActiveState" {s = $2} $1 == "LoadState" {l = $2}

@@ -68,7 +68,7 @@ version!(
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "versions",
-    ask: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
+    script: r#"v() { printf '%s\t%s\n' "$1" "$2"; }
 v kernel "$(uname -r)"
 v libc "$(getconf GNU_LIBC_VERSION)"
 v system "$(. /etc/os-release; echo "$NAME $VERSION_ID")"

@@ -42,7 +42,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     // One file per mount, of one byte, in a folder of its own: other users may write beside it, and root would follow
     // their links. Both are removed at once. The mount may hang, and a shell that enters it then cannot be killed.
     // `timeout` therefore kills another one, which reads the first one's output from a pipe of their own.
-    ask: concat!(
+    script: concat!(
         "w='",
         homing_model::sh_fresh!(),
         r#"

@@ -14,7 +14,7 @@ fn at_work(work: Work) -> ActivityResult {
     Ok(HostActivity { load: 0.0, cores: 8, work: Some(work) })
 }
 
-fn said(answers: &[ActivityResult]) -> Vec<(String, ActivityResult)> {
+fn host_results(answers: &[ActivityResult]) -> Vec<(String, ActivityResult)> {
     answers.iter().enumerate().map(|(n, answer)| (format!("n{}", n + 1), answer.clone())).collect()
 }
 
@@ -23,7 +23,7 @@ fn each_ten_minutes(rules: &Rules, answers: &[ActivityResult]) -> Vec<Becomes> {
     let (mut known, mut now_s) = (PowerFacts::default(), 1_000_000);
     let mut became = Vec::new();
     for answer in answers {
-        let one = save(rules, &mut known, &said(std::slice::from_ref(answer)), now_s).remove(0);
+        let one = save(rules, &mut known, &host_results(std::slice::from_ref(answer)), now_s).remove(0);
         if let Becomes::SwitchedOff(_) = one {
             known.switched_off("n1", now_s);
         }
@@ -94,7 +94,7 @@ fn a_host_that_is_kept_and_one_that_serves_are_never_switched_off() {
 fn no_more_are_off_at_once_than_was_said() {
     let rules = Rules { most_off: Some(2), idle_s: 0, ..rules() };
     let mut known = PowerFacts::default();
-    let all = said(&[idle(), idle(), idle(), idle()]);
+    let all = host_results(&[idle(), idle(), idle(), idle()]);
     let first = save(&rules, &mut known, &all, 1000);
     use Becomes::*;
     assert_eq!(first, [SwitchedOff(0), SwitchedOff(0), Enough(0), Enough(0)]);
@@ -111,8 +111,8 @@ fn a_host_that_was_called_is_back_as_soon_as_it_answers() {
     let mut known = PowerFacts::default();
     known.switched_off("n1", 1000);
     assert!(known.called("n1", 1010));
-    assert_eq!(save(&rules(), &mut known, &said(&[Err("no route".into())]), 1020), [Becomes::Off(20)]);
-    assert_eq!(save(&rules(), &mut known, &said(&[idle()]), 1030), [Becomes::Back]);
+    assert_eq!(save(&rules(), &mut known, &host_results(&[Err("no route".into())]), 1020), [Becomes::Off(20)]);
+    assert_eq!(save(&rules(), &mut known, &host_results(&[idle()]), 1030), [Becomes::Back]);
     assert_eq!(known.hosts["n1"], Since { idle_s: Some(1030), cores: 8, ..Since::default() });
 }
 
@@ -121,14 +121,14 @@ fn hosts_of_other_clusters_are_kept_while_they_are_off() {
     let mut known = PowerFacts::default();
     known.switched_off("m1", 5);
     known.hosts.insert("m2".into(), Since { idle_s: Some(5), ..Since::default() });
-    save(&rules(), &mut known, &said(&[idle()]), 1000);
+    save(&rules(), &mut known, &host_results(&[idle()]), 1000);
     assert_eq!(known.hosts.keys().collect::<Vec<_>>(), ["m1", "n1"]);
 }
 
 #[test]
 fn time_in_which_nobody_looked_does_not_count() {
     let (mut known, minutes) = (PowerFacts::default(), |n: u64| 1_000_000 + n * MINUTE);
-    let mut look = |at| save(&rules(), &mut known, &said(&[idle()]), minutes(at)).remove(0);
+    let mut look = |at| save(&rules(), &mut known, &host_results(&[idle()]), minutes(at)).remove(0);
     assert_eq!([look(0), look(30)], [Becomes::Idle(0), Becomes::SwitchedOff(30 * MINUTE)]);
     assert_eq!([look(61), look(90)], [Becomes::Idle(0), Becomes::Idle(29 * MINUTE)]);
 }
@@ -136,7 +136,7 @@ fn time_in_which_nobody_looked_does_not_count() {
 #[test]
 fn a_clock_that_is_set_back_switches_nothing_off_early() {
     let mut known = PowerFacts::default();
-    save(&rules(), &mut known, &said(&[idle()]), 10_000);
-    assert_eq!(save(&rules(), &mut known, &said(&[idle()]), 5_000), [Becomes::Idle(0)]);
-    assert_eq!(save(&rules(), &mut known, &said(&[idle()]), 5_600), [Becomes::Idle(600)]);
+    save(&rules(), &mut known, &host_results(&[idle()]), 10_000);
+    assert_eq!(save(&rules(), &mut known, &host_results(&[idle()]), 5_000), [Becomes::Idle(0)]);
+    assert_eq!(save(&rules(), &mut known, &host_results(&[idle()]), 5_600), [Becomes::Idle(600)]);
 }

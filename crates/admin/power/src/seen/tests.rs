@@ -2,7 +2,7 @@ use super::*;
 
 /// The output of a host: for each process its number, name, parent, terminal and user. Number 90 is the script, below
 /// an sshd.
-fn said(load: &str, processes: &[(u32, &str, u32, u32, u32)]) -> String {
+fn host_output(load: &str, processes: &[(u32, &str, u32, u32, u32)]) -> String {
     let usual = [(1, "systemd", 0, 0, 0), (2, "kthreadd", 0, 0, 0), (50, "sshd", 1, 0, 0), (60, "cron", 1, 0, 0)];
     let asks = [(88, "sshd-session", 50, 0, 0), (90, "sh", 88, 0, 0), (91, "cat", 90, 0, 0)];
     let all: Vec<_> = usual.iter().chain(&asks).chain(processes).collect();
@@ -13,12 +13,12 @@ fn said(load: &str, processes: &[(u32, &str, u32, u32, u32)]) -> String {
 }
 
 fn work(processes: &[(u32, &str, u32, u32, u32)]) -> Option<Work> {
-    HostActivity::read(&said("0.02 0.05", processes)).unwrap().work
+    HostActivity::read(&host_output("0.02 0.05", processes)).unwrap().work
 }
 
 #[test]
 fn a_host_on_which_only_the_system_and_the_question_run_is_at_no_work() {
-    let seen = HostActivity::read(&said("0.02 0.05", &[])).unwrap();
+    let seen = HostActivity::read(&host_output("0.02 0.05", &[])).unwrap();
     assert_eq!(seen, HostActivity { load: 0.05, cores: 4, work: None });
     // An open connection, an unused terminal, and systemd's processes for a lingering user.
     assert_eq!(work(&[(95, "sshd", 50, 0, 0), (96, "sshd", 95, 0, 1000)]), None);
@@ -44,7 +44,7 @@ fn what_keeps_a_host_on_is_named_and_services_come_first() {
 
 #[test]
 fn what_somebody_left_behind_who_had_logged_in_keeps_a_host_on() {
-    let left = said("0.0 0.0", &[(99, "sleep", 1, 0, 0)]);
+    let left = host_output("0.0 0.0", &[(99, "sleep", 1, 0, 0)]);
     let work = |group: &str| HostActivity::read(&format!("{left}/proc/99/cgroup:0::{group}\n")).unwrap().work;
     for group in ["/user.slice/user-0.slice/session-3.scope", "/system.slice/ssh.service", "/system.slice/sshd.service"]
     {
@@ -56,7 +56,7 @@ fn what_somebody_left_behind_who_had_logged_in_keeps_a_host_on() {
 #[test]
 fn an_answer_that_lacks_something_is_none() {
     assert_eq!(HostActivity::read(""), None);
-    let whole = said("0.1 0.2", &[]);
+    let whole = host_output("0.1 0.2", &[]);
     for lacks in ["1 (systemd)", "self 90", "load ", "cores 4", "90 (sh)"] {
         let cut: String = whole.lines().filter(|line| !line.starts_with(lacks)).map(|l| format!("{l}\n")).collect();
         assert_eq!(HostActivity::read(&cut), None, "{lacks}");

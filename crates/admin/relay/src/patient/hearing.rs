@@ -72,7 +72,7 @@ pub(super) enum QueryRoute {
 
 /// The state of all hosts while they are queried.
 pub(super) struct Hearing {
-    pub heard: Vec<QueryState>,
+    pub states: Vec<QueryState>,
     deadline: Duration,
     /// The hosts that lead others; empty if there is no tree.
     leaders: Vec<usize>,
@@ -90,7 +90,7 @@ impl Hearing {
     pub fn new(hosts: usize, leaders: Vec<usize>, deadline: Duration, now: Instant) -> Hearing {
         let heard = (0..hosts).map(|_| QueryState::default()).collect();
         let due = now + deadline;
-        Hearing { heard, deadline, leaders, begun: now, moved: now, due, waiting: hosts, open: hosts }
+        Hearing { states: heard, deadline, leaders, begun: now, moved: now, due, waiting: hosts, open: hosts }
     }
 
     pub fn has_ended(&self) -> bool {
@@ -105,8 +105,14 @@ impl Hearing {
     }
 
     /// Records an event of a host at a time, in seconds of this machine's clock.
-    pub fn hear(&mut self, way: QueryRoute, at: f64, HostProgress { host, giver, what }: HostProgress, now: Instant) {
-        let of = &mut self.heard[host];
+    pub fn record_event(
+        &mut self,
+        way: QueryRoute,
+        at: f64,
+        HostProgress { host, giver, what }: HostProgress,
+        now: Instant,
+    ) {
+        let of = &mut self.states[host];
         if of.outcome.is_some() {
             return;
         }
@@ -137,7 +143,7 @@ impl Hearing {
     }
 
     fn hear_besides(&mut self, host: usize, at: f64, what: HostEventKind, now: Instant) {
-        let of = &mut self.heard[host];
+        let of = &mut self.states[host];
         match what {
             HostEventKind::Begun => self.due = now + self.deadline,
             HostEventKind::Stdout(bytes) => of.besides.get_or_insert_default().add(at, bytes),
@@ -155,7 +161,7 @@ impl Hearing {
     }
 
     fn end(&mut self, host: usize, outcome: CommandOutcome) {
-        self.heard[host].outcome = Some(outcome);
+        self.states[host].outcome = Some(outcome);
         self.open -= 1;
     }
 
@@ -168,19 +174,19 @@ impl Hearing {
         if self.leaders.is_empty() || now.saturating_duration_since(self.moved) < quiet {
             return Vec::new();
         }
-        let patience = |host: &usize| match self.heard[*host].giver {
+        let patience = |host: &usize| match self.states[*host].giver {
             Some(Giver::Here) => None,
             None if !self.leaders.contains(host) => Some(LEADERS),
             _ => Some(quiet),
         };
         let is_due = |host: &usize| {
-            let of = &self.heard[*host];
+            let of = &self.states[*host];
             let since = now.saturating_duration_since(of.shown.unwrap_or(self.begun));
             of.outcome.is_none() && of.besides.is_none() && patience(host).is_some_and(|patience| since >= patience)
         };
-        let hosts: Vec<usize> = (0..self.heard.len()).filter(is_due).collect();
+        let hosts: Vec<usize> = (0..self.states.len()).filter(is_due).collect();
         for host in &hosts {
-            self.heard[*host].besides = Some(Printed::default());
+            self.states[*host].besides = Some(Printed::default());
             self.due = now + self.deadline;
         }
         hosts
@@ -189,6 +195,6 @@ impl Hearing {
     /// Returns the hosts that have answered this machine and not their leader; leaders are left out.
     pub fn served_besides(&self) -> impl Iterator<Item = usize> {
         let leads = |host: &usize| self.leaders.contains(host);
-        (0..self.heard.len()).filter(move |host| self.heard[*host].was_served_besides() && !leads(host))
+        (0..self.states.len()).filter(move |host| self.states[*host].was_served_besides() && !leads(host))
     }
 }

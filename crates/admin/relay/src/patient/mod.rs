@@ -41,12 +41,12 @@ pub fn patiently(
         match events.recv_timeout(left.min(TOLD)) {
             Ok((way, at, event)) => {
                 let is_end = matches!(event.what, HostEventKind::Done(..));
-                hearing.hear(way, at, event, Instant::now());
+                hearing.record_event(way, at, event, Instant::now());
                 if is_end {
-                    watcher(&hearing.heard, hearing.left(Instant::now()));
+                    watcher(&hearing.states, hearing.left(Instant::now()));
                 }
             }
-            Err(RecvTimeoutError::Timeout) if !left.is_zero() => watcher(&hearing.heard, left),
+            Err(RecvTimeoutError::Timeout) if !left.is_zero() => watcher(&hearing.states, left),
             Err(_) => break,
         }
         let more = hearing.take_quiet(Instant::now());
@@ -63,7 +63,7 @@ pub fn patiently(
     if !served.is_empty() {
         note(&homing_launch::from_here("served", served, "their leader has not told of them in time"));
     }
-    Ok(hearing.heard)
+    Ok(hearing.states)
 }
 
 /// Returns the hosts that lead others.

@@ -16,16 +16,21 @@ impl HearingFixture {
         HearingFixture { hearing: Hearing::new(4, vec![0], Duration::from_secs(8), begun), begun }
     }
 
-    fn hear(&mut self, s: u64, way: QueryRoute, host: usize, giver: Giver, what: HostEventKind) {
-        self.hearing.hear(way, s as f64, HostProgress { host, giver, what }, self.begun + Duration::from_secs(s));
+    fn record_event(&mut self, s: u64, way: QueryRoute, host: usize, giver: Giver, what: HostEventKind) {
+        self.hearing.record_event(
+            way,
+            s as f64,
+            HostProgress { host, giver, what },
+            self.begun + Duration::from_secs(s),
+        );
     }
 
     fn led(&mut self, s: u64, host: usize, what: HostEventKind) {
-        self.hear(s, QueryRoute::First, host, LED, what);
+        self.record_event(s, QueryRoute::First, host, LED, what);
     }
 
     fn besides(&mut self, s: u64, host: usize, what: HostEventKind) {
-        self.hear(s, QueryRoute::Besides, host, Giver::Here, what);
+        self.record_event(s, QueryRoute::Besides, host, Giver::Here, what);
     }
 
     fn take_quiet(&mut self, s: u64) -> Vec<usize> {
@@ -58,8 +63,8 @@ fn a_host_that_hangs_costs_its_deadline_once_while_its_leader_tells_of_it() {
         assert_eq!((world.take_quiet(s), world.left(s)), (vec![], 8 - s));
     }
     assert_eq!(world.left(8), 0);
-    assert!(!world.hearing.has_ended() && world.hearing.heard[3].outcome.is_none());
-    assert_eq!(world.hearing.heard[3].chunks().len(), 1, "what it has said before is kept");
+    assert!(!world.hearing.has_ended() && world.hearing.states[3].outcome.is_none());
+    assert_eq!(world.hearing.states[3].chunks().len(), 1, "what it has said before is kept");
 }
 
 #[test]
@@ -74,7 +79,7 @@ fn hosts_of_a_leader_that_hangs_are_asked_from_here_at_once_and_not_after_their_
     world.besides(4, 1, word("whole"));
     world.besides(4, 1, done(CommandOutcome::Exited(0)));
     world.led(5, 1, word("late"));
-    let heard = &world.hearing.heard;
+    let heard = &world.hearing.states;
     assert_eq!(heard[1].chunks(), [(4.0, b"whole".to_vec())]);
     // The host has come back: the answer that ends first counts.
     world.led(6, 2, done(CommandOutcome::Exited(0)));
@@ -91,7 +96,7 @@ fn a_host_that_nobody_reaches_is_asked_by_both_ways_at_the_same_time() {
     assert_eq!(world.take_quiet(3), [3]);
     world.besides(3, 3, HostEventKind::Begun);
     // The tree also retries from here a host that its leader could not reach: homing waits for nothing else.
-    world.hear(8, QueryRoute::First, 3, Giver::Here, HostEventKind::Begun);
+    world.record_event(8, QueryRoute::First, 3, Giver::Here, HostEventKind::Begun);
     assert_eq!(world.left(8), 3);
     world.besides(10, 3, done(CommandOutcome::Unreachable("no route".into())));
     assert!(world.hearing.has_ended() && world.hearing.served_besides().next().is_none());
@@ -107,7 +112,7 @@ fn a_host_that_its_leader_alone_reaches_is_left_to_it() {
     world.led(5, 3, word("rest"));
     world.led(5, 3, done(CommandOutcome::Exited(0)));
     assert_eq!(
-        (world.hearing.heard[3].chunks().len(), &world.hearing.heard[3].outcome),
+        (world.hearing.states[3].chunks().len(), &world.hearing.states[3].outcome),
         (2, &Some(CommandOutcome::Exited(0)))
     );
 }
@@ -126,9 +131,9 @@ fn one_that_is_begun_once_more_tells_all_once_more_and_one_that_is_late_is_left(
     let mut world = HearingFixture::new();
     world.led(0, 1, HostEventKind::Begun);
     world.led(0, 1, word("half"));
-    world.hear(1, QueryRoute::First, 1, Giver::Here, HostEventKind::Begun);
-    world.hear(1, QueryRoute::First, 1, Giver::Here, word("whole"));
-    assert_eq!(world.hearing.heard[1].chunks(), [(1.0, b"whole".to_vec())]);
+    world.record_event(1, QueryRoute::First, 1, Giver::Here, HostEventKind::Begun);
+    world.record_event(1, QueryRoute::First, 1, Giver::Here, word("whole"));
+    assert_eq!(world.hearing.states[1].chunks(), [(1.0, b"whole".to_vec())]);
     assert_eq!(world.take_quiet(9), [0], "the one that was begun from here is not asked a second time");
 }
 
@@ -139,5 +144,5 @@ fn of_a_host_that_prints_without_end_a_bounded_part_is_kept_whichever_way_it_com
     (0..4).for_each(|_| world.led(0, 1, piece()));
     (0..4).for_each(|_| world.besides(1, 2, piece()));
     world.besides(1, 2, done(CommandOutcome::Exited(0)));
-    assert_eq!([1, 2].map(|host: usize| world.hearing.heard[host].chunks().len()), [2, 2]);
+    assert_eq!([1, 2].map(|host: usize| world.hearing.states[host].chunks().len()), [2, 2]);
 }

@@ -11,7 +11,7 @@ const BLOCK: &str = "clock";
 /// The stratum of a host without a better source: clients prefer a server with a lower one.
 const STRATUM: u32 = 10;
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.extend(["clock.file", "clock.block"].into_iter().flat_map(|thing| site.callings(thing)));
     question.packages.extend(["clock.package", "clock.replaces"].into_iter().flat_map(|thing| site.callings(thing)));
     question.units.extend(site.callings("clock.unit"));

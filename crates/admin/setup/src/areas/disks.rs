@@ -12,7 +12,7 @@ fn of<'s>(site: &'s ClusterSite, host: &str) -> Vec<(&'s String, &'s Named, &'s 
     site.up.disk.iter().filter_map(|(point, disk)| Some((point, disk, disk.device_of(host)?))).collect()
 }
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FSTAB.into());
     question.mounts.extend(site.up.disk.keys().cloned());
     question.disks.extend(site.up.disk.values().flat_map(|disk| disk.devices.values().cloned()));
@@ -129,9 +129,9 @@ options = "noatime,nofail"
         seen.get_mut(host).unwrap().as_mut().unwrap()
     }
 
-    fn told(plan: &SetupPlan, host: &str) -> Vec<String> {
+    fn change_descriptions(plan: &SetupPlan, host: &str) -> Vec<String> {
         let steps = plan.phases.iter().flat_map(|phase| phase.steps.get(host)).flatten();
-        steps.map(|step| step.change.told()).collect()
+        steps.map(|step| step.change.description()).collect()
     }
 
     #[test]
@@ -142,11 +142,18 @@ options = "noatime,nofail"
         assert_eq!((asked.disks.len(), asked.mounts.len(), asked.packages.len()), (3, 2, 1));
         let first = plan(&site, &[Area::Disks], &seen);
         assert_eq!(first.against, []);
-        let of_n1 = told(&first, "n1");
+        let of_n1 = change_descriptions(&first, "n1");
         assert_eq!(of_n1[0], "package xfsprogs: installed");
         assert!(of_n1[1].contains("A1): ext4 is made") && of_n1[2].contains("N1): xfs is made"), "{of_n1:?}");
         assert_eq!(of_n1[3..], ["/etc/fstab: written", "mount /data", "mount /data/fast"]);
-        assert_eq!((told(&first, "n2").len(), told(&first, "n3").len(), told(&first, "n4").len()), (3, 3, 0));
+        assert_eq!(
+            (
+                change_descriptions(&first, "n2").len(),
+                change_descriptions(&first, "n3").len(),
+                change_descriptions(&first, "n4").len()
+            ),
+            (3, 3, 0)
+        );
         for host in ["n1", "n2", "n3"] {
             let steps = first.phases[0].steps[host].clone();
             for step in steps {

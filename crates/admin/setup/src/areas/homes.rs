@@ -30,7 +30,7 @@ fn of(site: &ClusterSite) -> Option<(&Homes, &Spec)> {
     Some((homes, &site.volumes.iter().find(|volume| volume.spec.name == homes.volume)?.spec))
 }
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     let Some((_, spec)) = of(site) else { return };
     question.files.insert(FSTAB.into());
     question.mounts.extend([HOME.into(), spec.mount.clone()]);

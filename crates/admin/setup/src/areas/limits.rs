@@ -20,7 +20,7 @@ fn command(site: &ClusterSite) -> String {
     person::choose(site) + LOGIN
 }
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FILE.into());
     question.outputs.insert(command(site));
 }

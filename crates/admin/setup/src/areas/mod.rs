@@ -122,21 +122,21 @@ impl Area {
         }
     }
 
-    pub(crate) fn ask(self, site: &ClusterSite, question: &mut FactQuery) {
+    pub(crate) fn request_facts(self, site: &ClusterSite, question: &mut FactQuery) {
         match self {
-            Area::Names => names::ask(site, question),
-            Area::Users => users::ask(site, question),
-            Area::Ssh => ssh::ask(site, question),
-            Area::Packages => packages::ask(site, question),
-            Area::Clock => clock::ask(site, question),
-            Area::Sysctl => sysctl::ask(site, question),
-            Area::Limits => limits::ask(site, question),
-            Area::Mtu => mtu::ask(site, question),
-            Area::Disks => disks::ask(site, question),
-            Area::Volumes => volumes::ask(site, question),
-            Area::Homes => homes::ask(site, question),
-            Area::Mounts => mounts::ask(site, question),
-            Area::Slurm => slurm::ask(site, question),
+            Area::Names => names::request_facts(site, question),
+            Area::Users => users::request_facts(site, question),
+            Area::Ssh => ssh::request_facts(site, question),
+            Area::Packages => packages::request_facts(site, question),
+            Area::Clock => clock::request_facts(site, question),
+            Area::Sysctl => sysctl::request_facts(site, question),
+            Area::Limits => limits::request_facts(site, question),
+            Area::Mtu => mtu::request_facts(site, question),
+            Area::Disks => disks::request_facts(site, question),
+            Area::Volumes => volumes::request_facts(site, question),
+            Area::Homes => homes::request_facts(site, question),
+            Area::Mounts => mounts::request_facts(site, question),
+            Area::Slurm => slurm::request_facts(site, question),
         }
     }
 

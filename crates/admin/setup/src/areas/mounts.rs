@@ -10,7 +10,7 @@ const FSTAB: &str = "/etc/fstab";
 /// Options that the kernel shows for each mount that has them.
 const SHOWN: [&str; 4] = ["ro", "nosuid", "nodev", "noexec"];
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FSTAB.into());
     question.mounts.extend(site.up.mount.keys().cloned());
     question.sources.extend(site.up.mount.iter().map(|(point, mount)| (point.clone(), mount.source.clone())));

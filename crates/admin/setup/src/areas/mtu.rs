@@ -26,7 +26,7 @@ impl ClusterSite {
     }
 }
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     let networks = site.up.mtu.keys();
     question.carriers.extend(networks.flat_map(|n| site.of_network(n)).map(|(_, address)| address.to_string()));
     question.files.insert(Lasting::UP.file.into());

@@ -9,7 +9,7 @@ pub(crate) const HOSTS: &str = "/etc/hosts";
 const HOSTNAME: &str = "/etc/hostname";
 const BLOCK: &str = "names";
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(HOSTS.into());
     question.files.extend(site.up.hostname.then(|| HOSTNAME.into()));
 }

@@ -5,7 +5,7 @@ use crate::site::{AllSeen, ClusterSite};
 use homing_steps::{FactQuery, HostRequirement};
 use std::collections::BTreeSet;
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.packages.extend(site.up.packages.iter().cloned());
     // The family of each host is not known yet.
     let things: BTreeSet<&str> = site.hosts.iter().flat_map(|host| volumes::things(site, host)).collect();

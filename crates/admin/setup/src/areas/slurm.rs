@@ -27,7 +27,7 @@ const PERCENT: u64 = 95;
 /// States of nodes that take jobs, in sinfo's short form.
 const SERVES: [&str; 4] = ["idle", "mix", "alloc", "comp"];
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.extend([CONF, CGROUP, KEY].map(String::from));
     question.packages.extend([EVERYWHERE, LEADS].into_iter().flat_map(|thing| site.callings(thing)));
     question.units.extend(["munge", "slurmd", CONTROLLER].map(String::from));
@@ -203,9 +203,9 @@ pub struct BlockingJobs {
 }
 
 /// Reads the controller's output of [`drain`].
-pub fn held(said: &str) -> BlockingJobs {
+pub fn held(output: &str) -> BlockingJobs {
     let of = |word: &str| -> Vec<String> {
-        said.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(String::from).collect()
+        output.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' ')).map(String::from).collect()
     };
     BlockingJobs { run: of("runs"), queued: of("queued") }
 }
@@ -229,9 +229,9 @@ pub fn proof(hosts: &[String]) -> String {
 }
 
 /// Returns the hosts that do not serve, each with Slurm's message.
-pub fn unfit(hosts: &[String], said: &str) -> Vec<(String, String)> {
+pub fn unfit(hosts: &[String], output: &str) -> Vec<(String, String)> {
     let state = |host: &String| {
-        let mut lines = said.lines().filter_map(|line| line.split_once(' '));
+        let mut lines = output.lines().filter_map(|line| line.split_once(' '));
         let told = lines.find(|(name, _)| name == host).map_or("is not among the nodes that sinfo names", |(_, t)| t);
         let serves = SERVES.contains(&told.split(' ').next().unwrap_or(""));
         (!serves).then(|| (host.clone(), format!("slurm: after a minute the node {told}; journalctl -u slurmd")))

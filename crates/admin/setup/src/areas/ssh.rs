@@ -21,7 +21,7 @@ const UNITS: [&str; 2] = ["ssh", "sshd"];
 /// address.
 const SERVES: &str = "HostbasedAuthentication yes\nHostbasedUsesNameFromPacketOnly yes\n";
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.outputs.insert(ssh_in_force::command(site));
     question.files.extend([KNOWN, EQUIV, SERVER, SERVER_MAIN, CLIENT, CLIENT_MAIN, "/etc/hosts"].map(String::from));
     question.units.extend(UNITS.map(String::from));

@@ -11,7 +11,7 @@ const FILES: &str = r#"for f in /etc/sysctl.d/*.conf /run/sysctl.d/*.conf /usr/l
   [ ! -f "$f" ] || echo "${f##*/} $f"
 done | sort -s -u -k1,1 | while read -r _ f; do grep -HnE '^[[:space:]]*-?[[:alnum:]]' "$f"; done"#;
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FILE.into());
     question.sysctls.extend(site.up.sysctl.keys().cloned());
     question.outputs.insert(FILES.into());

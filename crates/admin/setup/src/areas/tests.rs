@@ -266,7 +266,7 @@ fn slurm(hosts: u32) -> (ClusterSite, AllSeen) {
 fn slurm_has_one_key_one_file_and_nodes_as_the_hosts_are() {
     let (site, mut seen) = slurm(2);
     let bare = plan(&site, &[Area::Slurm], &all(2));
-    let told: Vec<String> = bare.phases[0].steps["n1"].iter().map(|s| s.change.told()).collect();
+    let told: Vec<String> = bare.phases[0].steps["n1"].iter().map(|s| s.change.description()).collect();
     assert!(told.len() == 4 && told.iter().all(|t| t.starts_with("package ")), "{told:?}");
     assert_eq!(bare.phases[0].steps["n2"].len(), 3, "only n1 leads");
     assert!(bare.notes[0].contains("when the packages are there"), "{:?}", bare.notes);
@@ -386,7 +386,7 @@ fn homes_are_copied_then_their_host_has_the_copy_and_then_all() {
         assert_eq!(plan.against, []);
         let told = plan.phases.iter().flat_map(|phase| &phase.steps);
         let told: Vec<String> =
-            told.map(|(host, steps)| format!("{host} {}", steps.last().unwrap().change.told())).collect();
+            told.map(|(host, steps)| format!("{host} {}", steps.last().unwrap().change.description())).collect();
         // The copy lies on the volume: all hosts see the same state of it.
         let copied = seen["n1"].as_ref().unwrap().homes.copied.clone();
         ["n2", "n3"].iter().for_each(|host| homes_of(seen, host).copied = copied.clone());

@@ -27,7 +27,7 @@ fn command(site: &ClusterSite) -> String {
     )
 }
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.outputs.insert(command(site));
 }
 

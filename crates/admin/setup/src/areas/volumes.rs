@@ -6,7 +6,7 @@ use homing_steps::{FactQuery, MountEntry, Observed};
 use homing_volume::{Spec, VolumeKind, may_be};
 use std::collections::BTreeSet;
 
-pub(super) fn ask(site: &ClusterSite, question: &mut FactQuery) {
+pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.mounts.extend(site.volumes.iter().map(|volume| volume.spec.mount.clone()));
 }
 

@@ -70,7 +70,7 @@ pub struct IndexReport {
 }
 
 /// Reads an answer; `Err` for a line that names no index.
-pub fn said(text: &str) -> Result<IndexReport, String> {
+pub fn parse_report(text: &str) -> Result<IndexReport, String> {
     let mut said = IndexReport::default();
     for line in text.lines() {
         match line.split_once(' ') {
@@ -108,7 +108,7 @@ pub enum QueryStage {
 }
 
 /// Returns a script in which apt takes the indexes that have arrived, and that prints the missing ones.
-pub fn asked(turn: QueryStage) -> String {
+pub fn update_script(turn: QueryStage) -> String {
     let word = match turn {
         QueryStage::Anew => "anew",
         QueryStage::More => "more",
@@ -151,7 +151,7 @@ mod tests {
             "http://m/./pt_BR",
             &by_hash,
         ] {
-            assert_eq!(said(&line(uri)).unwrap().lacks[0].uri, uri);
+            assert_eq!(parse_report(&line(uri)).unwrap().lacks[0].uri, uri);
         }
         let beside = format!("http://m/by-hash-{}", "0".repeat(64));
         for uri in [
@@ -162,16 +162,19 @@ mod tests {
             "http://m/users",
             &beside,
         ] {
-            assert!(said(&line(uri)).unwrap_err().contains("which is no index"), "{uri}");
+            assert!(parse_report(&line(uri)).unwrap_err().contains("which is no index"), "{uri}");
         }
-        assert!(said("lacks ../x http://m/InRelease\n").is_err() && said("other\n").is_err());
+        assert!(parse_report("lacks ../x http://m/InRelease\n").is_err() && parse_report("other\n").is_err());
     }
 
     #[test]
     fn an_index_is_fetched_once_and_apts_words_are_kept() {
-        let one = said(&(line("http://m/s/InRelease") + &line("http://m/t/InRelease"))).unwrap().lacks;
+        let one = parse_report(&(line("http://m/s/InRelease") + &line("http://m/t/InRelease"))).unwrap().lacks;
         assert_eq!(union(one.iter().chain(&one)), one);
         assert!(fetch(&one[..1]).contains(&format!("\nfetch_indexes {} http://m/s/InRelease\n", "a".repeat(64))));
-        assert_eq!(said("said the repository is not signed\n").unwrap().words, ["the repository is not signed"]);
+        assert_eq!(
+            parse_report("said the repository is not signed\n").unwrap().words,
+            ["the repository is not signed"]
+        );
     }
 }

@@ -31,7 +31,7 @@ enum Carrier {
 }
 
 /// Sends a request to a host. This machine, by its own name or `localhost`, is reached without ssh.
-pub fn ask(host: &str, ask: &SnapshotRequest) -> Result<(To, From), Failure> {
+pub fn send_request(host: &str, request: &SnapshotRequest) -> Result<(To, From), Failure> {
     let (mut to, from) = match HostPlan::named(host.into(), None).via {
         Via::Local => here(host)?,
         via => {
@@ -42,14 +42,14 @@ pub fn ask(host: &str, ask: &SnapshotRequest) -> Result<(To, From), Failure> {
             (to, From { host: host.into(), from })
         }
     };
-    to.tell(ask)?;
+    to.send_message(request)?;
     Ok((to, from))
 }
 
 /// Returns the only answer of a host.
 pub fn answer(host: &str, question: &SnapshotRequest) -> Result<SnapshotReply, Failure> {
-    let (_to, mut from) = ask(host, question)?;
-    from.hear()
+    let (_to, mut from) = send_request(host, question)?;
+    from.receive_reply()
 }
 
 fn here(host: &str) -> Result<(To, From), Failure> {
@@ -69,7 +69,7 @@ fn here(host: &str) -> Result<(To, From), Failure> {
 impl To {
     /// Sends a control.
     pub fn control(&mut self, control: &Control) -> Result<(), Failure> {
-        self.tell(control)
+        self.send_message(control)
     }
 
     /// Closes the sending half.
@@ -77,9 +77,9 @@ impl To {
         self.to = None;
     }
 
-    fn tell(&mut self, what: &impl serde::Serialize) -> Result<(), Failure> {
+    fn send_message(&mut self, what: &impl serde::Serialize) -> Result<(), Failure> {
         let Some(to) = &mut self.to else { return Ok(()) };
-        let told = lines::say(to, what, &[]);
+        let told = lines::write_message(to, what, &[]);
         told.map_err(|e| Failure::system(format!("asking {}: {e}", self.host)))
     }
 }
@@ -96,7 +96,7 @@ impl Drop for To {
 
 impl From {
     /// Returns the next answer; a failure of the other end is returned as an error.
-    pub fn hear(&mut self) -> Result<SnapshotReply, Failure> {
+    pub fn receive_reply(&mut self) -> Result<SnapshotReply, Failure> {
         let host = &self.host;
         let lost = |why: String| Failure::system(format!("{host} did not answer to the end: {why}"));
         let line = lines::next(&mut self.from, MAX_FRAME).map_err(|e| lost(e.to_string()))?;

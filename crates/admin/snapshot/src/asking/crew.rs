@@ -136,7 +136,7 @@ impl Crew {
             let control = if leases > 0 { Control::Resume } else { Control::Pause };
             let _ = state.bank.control(&control);
         }
-        state.tell();
+        state.pause_or_resume();
     }
 
     /// Requests the part of each host, and sends the bank's host all parts if they are worth it.
@@ -155,8 +155,10 @@ impl Crew {
         let ask = |reader: &Reader| {
             let mark = homing_os::folder::unguessable().map_err(Failure::system)?;
             let (turns, below, deal) = (reader.turns.clone(), readers.below.clone(), deal.clone());
-            let (to, from) =
-                channel::ask(&reader.host, &SnapshotRequest::Share(Share { turns, below, deal, mark: mark.clone() }))?;
+            let (to, from) = channel::send_request(
+                &reader.host,
+                &SnapshotRequest::Share(Share { turns, below, deal, mark: mark.clone() }),
+            )?;
             Ok((to, Looking { from, mark }))
         };
         let none = |failure: Failure| note(&format!("has no part of the reading: {}", failure.message));
@@ -173,12 +175,12 @@ impl Crew {
             }
         }
         // From now on they pause for others, also while they search.
-        state.tell();
+        state.pause_or_resume();
         drop(state);
         let mut all = Vec::new();
         let mut idle = Vec::new();
         for (member, (number, mut look)) in looking.into_iter().enumerate() {
-            match look.from.hear() {
+            match look.from.receive_reply() {
                 Ok(SnapshotReply::Found(found)) if found.files > 0 => all.push((number, look.mark, found)),
                 Ok(_) => idle.push(member),
                 Err(failure) => {
@@ -197,7 +199,7 @@ impl Crew {
         let mut number = 0..;
         state.readers.retain(|_| number.next().is_none_or(|number| !idle.contains(&number)));
         state.want();
-        state.tell();
+        state.pause_or_resume();
     }
 
     /// Handles that a host has read its part.
@@ -206,7 +208,7 @@ impl Crew {
         // The lock is released before the channel ends, because that takes time.
         let gone = state.readers.get_mut(number).and_then(|member| member.channel.take());
         state.want();
-        state.tell();
+        state.pause_or_resume();
         drop(state);
         drop(gone);
     }
@@ -226,7 +228,7 @@ impl CrewState {
     }
 
     /// Pauses or continues the hosts that read.
-    fn tell(&mut self) {
+    fn pause_or_resume(&mut self) {
         let ended: Vec<bool> = self.readers.iter().map(|member| member.channel.is_none()).collect();
         for (member, runs) in self.readers.iter_mut().zip(may_read(&ended, self.leases)) {
             let Some(to) = member.channel.as_mut().filter(|_| member.runs != runs) else { continue };

@@ -13,7 +13,7 @@ pub struct HostRequest {
     /// The host.
     pub host: String,
     /// The request.
-    pub ask: SnapshotRequest,
+    pub request: SnapshotRequest,
 }
 
 impl HostRequest {
@@ -26,7 +26,7 @@ impl HostRequest {
         act: impl FnOnce() -> Result<Act, Failure>,
     ) -> Result<HostRequest, Failure> {
         if target.section.engine == Engine::Rsync {
-            return Ok(HostRequest { host: target.host.clone(), ask: plain });
+            return Ok(HostRequest { host: target.host.clone(), request: plain });
         }
         let act = act()?;
         let home = source(known, target)?;
@@ -41,17 +41,17 @@ impl HostRequest {
 
     fn repository(target: &Target, host: String, identity: &str, act: Act) -> Result<HostRequest, Failure> {
         let repository = repository(target, identity)?;
-        Ok(HostRequest { host, ask: SnapshotRequest::Restic(Box::new(RepositoryRequest { repository, act })) })
+        Ok(HostRequest { host, request: SnapshotRequest::Restic(Box::new(RepositoryRequest { repository, act })) })
     }
 
     /// Returns the only answer.
     pub fn answer(&self) -> Result<SnapshotReply, Failure> {
-        channel::answer(&self.host, &self.ask)
+        channel::answer(&self.host, &self.request)
     }
 
     /// Opens a channel, for several answers.
     pub fn begin(&self) -> Result<(To, From), Failure> {
-        channel::ask(&self.host, &self.ask)
+        channel::send_request(&self.host, &self.request)
     }
 }
 

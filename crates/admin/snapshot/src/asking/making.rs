@@ -74,8 +74,8 @@ pub fn make(
     // With restic this lock is the only part of the bank's host.
     let _kept = is_restic.then(|| reading::keep(target)).transpose()?;
     let asked = match home.as_ref().filter(|_| is_restic) {
-        Some(home) => HostRequest { host: home.host.clone(), ask: to_restic(target, home, order)? },
-        None => HostRequest { host: target.host.clone(), ask: SnapshotRequest::Make(Box::new(order)) },
+        Some(home) => HostRequest { host: home.host.clone(), request: to_restic(target, home, order)? },
+        None => HostRequest { host: target.host.clone(), request: SnapshotRequest::Make(Box::new(order)) },
     };
     let (to, mut from) = asked.begin()?;
     let crew = Crew::new(to);
@@ -83,7 +83,7 @@ pub fn make(
         lease.pass_on(&crew)?;
     }
     let made = loop {
-        match from.hear()? {
+        match from.receive_reply()? {
             SnapshotReply::Made(made) => break made,
             SnapshotReply::Note(text) => note(&text),
             SnapshotReply::Deal(deal) => crew.deal(readers.take(), deal, note)?,
@@ -160,9 +160,9 @@ impl Instant {
             return Ok(None);
         }
         let (to, mut from) =
-            channel::ask(&home.host, &SnapshotRequest::Freeze(Freeze { folder: home.path.clone(), wanted }))?;
+            channel::send_request(&home.host, &SnapshotRequest::Freeze(Freeze { folder: home.path.clone(), wanted }))?;
         loop {
-            match from.hear()? {
+            match from.receive_reply()? {
                 SnapshotReply::Frozen(made) => return Ok(made.map(|(way, path)| Instant { way, path, to, from })),
                 SnapshotReply::Note(text) => note(&text),
                 _ => {}
@@ -173,7 +173,7 @@ impl Instant {
     /// Waits until the copy is gone; passes on a message about a failure.
     fn remove(mut self, note: &dyn Fn(&str)) {
         self.to.close();
-        while let Ok(answer) = self.from.hear() {
+        while let Ok(answer) = self.from.receive_reply() {
             match answer {
                 SnapshotReply::Note(text) => note(&text),
                 _ => break,
@@ -191,10 +191,10 @@ struct Lease {
 impl Lease {
     /// Takes a lease, and waits until it is granted.
     fn take(host: &str, watch: CopyWatch, note: &dyn Fn(&str)) -> Result<Lease, Failure> {
-        let (to, mut from) = channel::ask(host, &SnapshotRequest::Lease(watch))?;
+        let (to, mut from) = channel::send_request(host, &SnapshotRequest::Lease(watch))?;
         let mut waits = false;
         loop {
-            match from.hear()? {
+            match from.receive_reply()? {
                 SnapshotReply::Lease(leases) if leases > 0 => return Ok(Lease { to, from }),
                 SnapshotReply::Lease(_) if !waits => {
                     waits = true;
@@ -211,7 +211,7 @@ impl Lease {
         let Lease { to, mut from } = self;
         let crew = crew.with_lease(to);
         let pass = move || {
-            while let Ok(answer) = from.hear() {
+            while let Ok(answer) = from.receive_reply() {
                 if let SnapshotReply::Lease(leases) = answer {
                     crew.may_read(leases);
                 }

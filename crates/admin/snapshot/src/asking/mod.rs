@@ -7,7 +7,7 @@ mod home;
 mod making;
 mod reading;
 
-pub use channel::{From, To, answer, ask};
+pub use channel::{From, To, answer, send_request};
 pub use engine::{HostRequest, not_with_restic};
 pub use home::ClusterContext;
 pub use making::{CreatedImage, Wishes, make};

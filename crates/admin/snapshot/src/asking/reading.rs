@@ -19,7 +19,7 @@ pub fn listed(known: &ClusterContext, target: &Target) -> Result<Listed, Failure
         SnapshotReply::Listed(listed) => Ok(*listed),
         other => Err(odd(target, &other)),
     };
-    let bank = || HostRequest { host: target.host.clone(), ask: SnapshotRequest::List(target.site.clone()) };
+    let bank = || HostRequest { host: target.host.clone(), request: SnapshotRequest::List(target.site.clone()) };
     if target.section.engine == Engine::Rsync {
         return listed(bank());
     }
@@ -80,12 +80,12 @@ pub fn restore(
     } else {
         let (site, ssh) = (target.site.clone(), target.section.ssh.clone());
         let order = ask::Restore { site, when, below, into: near(target, into, note)?, overwrite, trial, ssh };
-        HostRequest { host: target.host.clone(), ask: SnapshotRequest::Restore(Box::new(order)) }
+        HostRequest { host: target.host.clone(), request: SnapshotRequest::Restore(Box::new(order)) }
     };
     let (mut to, mut from) = asked.begin()?;
     let mut there = ExaminedFolder::new(into, stages);
     loop {
-        match from.hear()? {
+        match from.receive_reply()? {
             SnapshotReply::Restored(restored) => return Ok(restored),
             SnapshotReply::Examine(entries) => to.control(&Control::Present(there.examine(entries)?))?,
             SnapshotReply::Stage => to.control(&Control::Staged(there.stage()?))?,
@@ -165,10 +165,10 @@ impl ExaminedFolder<'_> {
         let (host, ask) = (self.host().to_string(), SnapshotRequest::Examine(self.at.path.clone(), self.stages));
         let (to, from) = match &mut self.examiner {
             Some(channel) => channel,
-            None => self.examiner.insert(channel::ask(&host, &ask)?),
+            None => self.examiner.insert(channel::send_request(&host, &ask)?),
         };
         to.control(what)?;
-        from.hear()
+        from.receive_reply()
     }
 
     fn odd(&self, answer: &SnapshotReply) -> Failure {
@@ -231,8 +231,8 @@ pub fn expire(known: &ClusterContext, target: &Target, trust: bool) -> Result<Ve
 
 /// Has the bank's host lock a vault, for as long as the returned channel lives.
 pub fn keep(target: &Target) -> Result<(To, From), Failure> {
-    let (to, mut from) = channel::ask(&target.host, &SnapshotRequest::Keep(target.site.clone()))?;
-    match from.hear()? {
+    let (to, mut from) = channel::send_request(&target.host, &SnapshotRequest::Keep(target.site.clone()))?;
+    match from.receive_reply()? {
         SnapshotReply::Kept => Ok((to, from)),
         other => Err(odd(target, &other)),
     }

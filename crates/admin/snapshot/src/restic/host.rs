@@ -34,21 +34,26 @@ const SAMPLE: usize = 500;
 const INCOMPLETE: i32 = 3;
 
 /// Sends an answer to the other end.
-type Say<'a> = &'a mut dyn FnMut(SnapshotReply) -> io::Result<()>;
+type ReplySender<'a> = &'a mut dyn FnMut(SnapshotReply) -> io::Result<()>;
 
 /// Carries out a request to a repository, and returns the last answer.
-pub fn serve(order: &RepositoryRequest, reins: &Reins, zone: &TimeZone, say: Say) -> Result<SnapshotReply, Refused> {
+pub fn serve(
+    order: &RepositoryRequest,
+    reins: &Reins,
+    zone: &TimeZone,
+    send: ReplySender,
+) -> Result<SnapshotReply, Refused> {
     let repo = Repo { it: &order.repository, reins, zone };
     secret(&order.repository.password_file)?;
     Ok(match &order.act {
-        Act::Make(make) => SnapshotReply::Made(Box::new(repo.make(make, say)?)),
+        Act::Make(make) => SnapshotReply::Made(Box::new(repo.make(make, send)?)),
         Act::List => SnapshotReply::Listed(Box::new(repo.list()?)),
         Act::Expire { clocks, trust } => {
             let readings = ClockReading::of_hosts(clocks, Timestamp::now());
             SnapshotReply::Expired(repo.expire(&readings, *trust)?)
         }
-        Act::Cat(when, path) => repo.cat(when, path, say)?,
-        Act::Diff(from, to) => repo.diff(from, to, say)?,
+        Act::Cat(when, path) => repo.cat(when, path, send)?,
+        Act::Diff(from, to) => repo.diff(from, to, send)?,
         Act::Restore(order) => SnapshotReply::Restored(repo.restore(order)?),
         Act::Verify(when, files) => SnapshotReply::Verified(repo.verify(when, *files)?),
     })
@@ -193,7 +198,7 @@ impl Repo<'_> {
         }
     }
 
-    fn make(&self, order: &Make, say: Say) -> Result<ImageReport, String> {
+    fn make(&self, order: &Make, say: ReplySender) -> Result<ImageReport, String> {
         let since = Instant::now();
         self.begin()?;
         let images = self.images()?;
@@ -315,7 +320,7 @@ impl Repo<'_> {
         Ok(Expired { names: gone, doubt: None })
     }
 
-    fn cat(&self, when: &When, path: &RawText, say: Say) -> Result<SnapshotReply, String> {
+    fn cat(&self, when: &When, path: &RawText, say: ReplySender) -> Result<SnapshotReply, String> {
         let (_, id) = self.pick(when)?;
         let full = RawText([b"/", &path.0[..]].concat());
         let words = |head: &[&str]| {
@@ -333,7 +338,7 @@ impl Repo<'_> {
         ended.map_err(|e| format!("restic dump: {e}"))?.ok("dump").map(|()| SnapshotReply::Done)
     }
 
-    fn diff(&self, from: &When, to: &When, say: Say) -> Result<SnapshotReply, String> {
+    fn diff(&self, from: &When, to: &When, say: ReplySender) -> Result<SnapshotReply, String> {
         let (from, to) = (self.pick(from)?.1, self.pick(to)?.1);
         let words = ["diff", "--metadata", "--no-lock", &from, &to].map(OsString::from).into();
         let read = |line: &str| words::difference(line).map(|(what, path)| (what, path.to_string()));

@@ -25,9 +25,9 @@ fn wanted(wipe: Option<&str>) -> [HostRequirement; 1] {
 }
 
 /// The description of the single step, or the objections to it.
-fn told(facts: &str, wipe: Option<&str>) -> Result<String, String> {
+fn plan_description(facts: &str, wipe: Option<&str>) -> Result<String, String> {
     match plan(&wanted(wipe), &mut host(facts)) {
-        Ok(steps) => Ok(steps.iter().map(|step| step.change.told()).collect()),
+        Ok(steps) => Ok(steps.iter().map(|step| step.change.description()).collect()),
         Err(why) => Err(why.join("; ")),
     }
 }
@@ -35,11 +35,11 @@ fn told(facts: &str, wipe: Option<&str>) -> Result<String, String> {
 #[test]
 fn a_disk_that_holds_nothing_gets_its_file_system_and_then_nothing_is_left_to_do() {
     let made = format!("disk {NAME} (WDC WD40, 4.0 TB, WD-1): ext4 is made");
-    assert_eq!(told(BLANK, None), Ok(made.clone()));
-    assert_eq!(told(BLANK, Some("WD-1")), Ok(made), "there is nothing to erase");
+    assert_eq!(plan_description(BLANK, None), Ok(made.clone()));
+    assert_eq!(plan_description(BLANK, Some("WD-1")), Ok(made), "there is nothing to erase");
     for there in [own(), format!("{}use mounted at /data\n", own())] {
         assert!(
-            told(&there, None).unwrap().ends_with("the ext4 that homing has made on it is kept"),
+            plan_description(&there, None).unwrap().ends_with("the ext4 that homing has made on it is kept"),
             "its id is noted"
         );
         assert_eq!(plan(&wanted(None), &mut taken(&there)), Ok(Vec::new()));
@@ -65,12 +65,12 @@ fn whatever_a_disk_holds_stands_against_it_until_its_own_serial_number_is_said()
     ];
     for (line, holds) in all {
         let facts = format!("{BLANK}{line}");
-        let why = told(&facts, None).unwrap_err();
+        let why = plan_description(&facts, None).unwrap_err();
         assert!(why.contains(&format!("it holds {holds}; if all of that may go: wipe = \"WD-1\"")), "{why}");
-        let why = told(&facts, Some("WD-2")).unwrap_err();
+        let why = plan_description(&facts, Some("WD-2")).unwrap_err();
         assert!(why.contains("wipe names \"WD-2\", which is not this one"), "{why}");
-        assert!(told(&facts, Some("")).is_err(), "{line}");
-        let done = told(&facts, Some("WD-1")).unwrap();
+        assert!(plan_description(&facts, Some("")).is_err(), "{line}");
+        let done = plan_description(&facts, Some("WD-1")).unwrap();
         assert!(done.contains(&format!("ALL OF IT IS ERASED ({holds}), ext4 is made")), "{done}");
     }
 }
@@ -91,33 +91,33 @@ fn no_word_sets_aside_that_a_disk_is_in_use_the_roots_or_unfit() {
     for (line, why) in all {
         for wipe in [None, Some("WD-1")] {
             for more in ["", "sign ext4 /dev/sdb 7\n"] {
-                let against = told(&format!("{BLANK}{line}{more}"), wipe).unwrap_err();
+                let against = plan_description(&format!("{BLANK}{line}{more}"), wipe).unwrap_err();
                 assert!(against.contains(why) && !against.contains("wipe ="), "{line}: {against}");
             }
         }
         // A file system that homing has begun on it lifts no objection.
         let half = format!("{BLANK}{line}begun {}\n", fs().uuid);
-        assert!(told(&half, None).is_err(), "{line}");
+        assert!(plan_description(&half, None).is_err(), "{line}");
     }
     let nameless = BLANK.replace("id WD-1", "id ") + "sign ext4 /dev/sdb 7\n";
     for wipe in [None, Some("")] {
-        assert!(told(&nameless, wipe).is_err(), "no serial number, no word for it");
+        assert!(plan_description(&nameless, wipe).is_err(), "no serial number, no word for it");
     }
-    assert!(told(&nameless, None).unwrap_err().contains("blkdiscard -z /dev/sdb"));
+    assert!(plan_description(&nameless, None).unwrap_err().contains("blkdiscard -z /dev/sdb"));
 }
 
 #[test]
 fn half_of_homings_own_is_made_again_and_nobody_elses_bytes_are_taken_for_it() {
     let half = format!("{BLANK}data at byte 0 and behind it\nbegun {}\n", fs().uuid);
-    assert!(told(&half, None).unwrap().ends_with("WD-1): ext4 is made"));
+    assert!(plan_description(&half, None).unwrap().ends_with("WD-1): ext4 is made"));
     // XFS writes its UUID first.
-    assert!(told(&format!("{}empty\nbegun {}\n", own(), fs().uuid), None).unwrap().ends_with("is made"));
+    assert!(plan_description(&format!("{}empty\nbegun {}\n", own(), fs().uuid), None).unwrap().ends_with("is made"));
     let theirs = format!("{BLANK}sign xfs /dev/sdb 7\nbegun {}\n", fs().uuid);
-    assert!(told(&theirs, None).unwrap_err().contains("it holds xfs"));
+    assert!(plan_description(&theirs, None).unwrap_err().contains("it holds xfs"));
     let other = format!("{BLANK}data at byte 0 and behind it\nbegun 0-1\n");
-    assert!(told(&other, None).unwrap_err().contains("it holds bytes"));
+    assert!(plan_description(&other, None).unwrap_err().contains("it holds bytes"));
     let full = format!("{}begun {}\n", own(), fs().uuid);
-    assert!(told(&full, None).unwrap().ends_with("is kept"), "somebody has put files into it: it is whole");
+    assert!(plan_description(&full, None).unwrap().ends_with("is kept"), "somebody has put files into it: it is whole");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_disk_that_is_gone_or_another_is_named_and_nothing_is_done() {
     );
     assert!(against(&mut taken(&other), Some("WD-1")).contains("another disk"));
     assert_eq!(plan(&wanted(Some("WD-2")), &mut taken(&other)).unwrap().len(), 1, "it was said");
-    let why = told(&own().replace("sign ext4", "sign xfs"), None).unwrap_err();
+    let why = plan_description(&own().replace("sign ext4", "sign xfs"), None).unwrap_err();
     assert!(why.contains("is xfs, and stays so"), "{why}");
 }
 
@@ -160,7 +160,7 @@ fn the_way_back_takes_no_file_of_anybodys() {
     let back = |facts: &str| undo(&taken(facts));
     let empty = back(&format!("{}use mounted at /data\nempty\n", own()));
     assert!(
-        empty.stay.is_empty() && empty.steps[0].change.told().contains("which is empty, is taken away"),
+        empty.stay.is_empty() && empty.steps[0].change.description().contains("which is empty, is taken away"),
         "{empty:?}"
     );
     for (facts, why) in [(own(), "with the files in it"), (String::new(), "is not there")] {

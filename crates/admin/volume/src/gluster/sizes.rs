@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    fn told(each: &[(&str, u64)]) -> Sizes {
+    fn brick_sizes(each: &[(&str, u64)]) -> Sizes {
         let mut sizes = Sizes::new();
         each.iter().for_each(|(h, n)| read(&mut sizes, h, &format!("/b/data\t{n}\n")));
         sizes
@@ -103,18 +103,18 @@ mod tests {
     #[test]
     fn copies_are_counted_once() {
         let two = volume(&["n1", "n2", "n3", "n4"], 2);
-        let sizes = told(&[("n1", 100), ("n2", 90), ("n3", 20), ("n4", 20)]);
+        let sizes = brick_sizes(&[("n1", 100), ("n2", 90), ("n3", 20), ("n4", 20)]);
         assert_eq!(to_drain(&two, &sizes, &["n2:/b/data".into()]), Some(100));
         assert_eq!(to_spread(&two, &sizes), Some(40));
         // n1 has 5 that n2 lacks, and n2 has 7 that n1 lacks.
-        assert_eq!(behind(&two, &told(&[("n1", 5), ("n2", 7)])), Some(12));
-        assert_eq!(behind(&volume(&["n1", "n2", "n3"], 3), &told(&[("n1", 5), ("n2", 5), ("n3", 0)])), Some(5));
+        assert_eq!(behind(&two, &brick_sizes(&[("n1", 5), ("n2", 7)])), Some(12));
+        assert_eq!(behind(&volume(&["n1", "n2", "n3"], 3), &brick_sizes(&[("n1", 5), ("n2", 5), ("n3", 0)])), Some(5));
     }
 
     #[test]
     fn what_was_not_told_is_unknown() {
         let one = volume(&["n1", "n2"], 1);
-        let mut sizes = told(&[("n1", 100)]);
+        let mut sizes = brick_sizes(&[("n1", 100)]);
         assert_eq!((to_spread(&one, &sizes), to_drain(&one, &sizes, &["n2:/b/data".into()])), (None, None));
         read(&mut sizes, "n2", "/b/data\t?\n");
         assert_eq!(to_spread(&one, &sizes), None);

@@ -13,7 +13,7 @@ pub const BETWEEN: Duration = Duration::from_millis(500);
 
 /// Queries many hosts at once for facts and two samples.
 pub fn ask_all(names: &[String]) -> Vec<HostReading> {
-    homing_os::threads::each_of(names, FAN_OUT, |name| ask(name))
+    homing_os::threads::each_of(names, FAN_OUT, |name| query_host(name))
 }
 
 /// Returns the message for a worker that only samples its host, once in `every`. `run` is the name in its messages.
@@ -48,13 +48,13 @@ fn note_gpus(facts: &mut HostFacts, printed: &[u8]) {
     facts.indices.extend(found.map(|percent| (GPU_INDEX.to_string(), percent)));
 }
 
-fn ask(name: &str) -> HostReading {
+fn query_host(name: &str) -> HostReading {
     if is_here(name) {
         let first = homing_probe::sample();
         std::thread::sleep(BETWEEN);
         let mut facts = homing_probe::facts();
         if facts.gpus > 0 {
-            let printed = homing_os::process::ask(&GPU_USE.join(" "), GPU_QUERY);
+            let printed = homing_os::process::run_shell(&GPU_USE.join(" "), GPU_QUERY);
             note_gpus(&mut facts, &printed.unwrap_or_default());
         }
         return Ok((facts, first, homing_probe::sample()));

@@ -30,7 +30,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return Err(made_by_make(cwd));
     }
     if !damage.is_empty() {
-        told(&damage, &args)?;
+        report_damage(&damage, &args)?;
     }
     let args_of_run = opening
         .ok_or_else(|| {
@@ -74,7 +74,7 @@ fn tell_nothing_left(failed: u64, run: &str) {
 }
 
 /// Prints the damage of the journal. Refuses to go on unless an option requests it.
-fn told(damage: &[String], args: &Args) -> Result<(), Failure> {
+fn report_damage(damage: &[String], args: &Args) -> Result<(), Failure> {
     if args.skip_damaged {
         damage.iter().for_each(|line| eprintln!("homing: {line}; a task that ended there is run again"));
         return Ok(());

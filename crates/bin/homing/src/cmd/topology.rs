@@ -62,11 +62,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let names = args.targets.hosts()?;
     let mut options = args.targets.options()?;
     options.command_timeout.get_or_insert(BESIDES);
-    let hosts = Hosts::ask(options, &names, LOADED)?;
+    let hosts = Hosts::query(options, &names, LOADED)?;
     let way = TopologyQuery { sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
     let mut found = match args.measure {
         true => TopologyReport::measured(&hosts, homing_os::clock::system_ns() as u64, TELL)?,
-        false => TopologyReport::told(&hosts, &way)?,
+        false => TopologyReport::from_neighbours(&hosts, &way)?,
     };
     let before = topology::keep(&names, &found.tree)?;
     if args.diff {

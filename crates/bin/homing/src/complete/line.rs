@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn told(line: &str) -> Vec<String> {
+    fn completions(line: &str) -> Vec<String> {
         let mut grammar = crate::grammar::Cli::command();
         grammar.build();
         let words: Vec<String> = line.split(' ').map(String::from).collect();
@@ -217,7 +217,7 @@ mod tests {
             ("lab exec --name l", &["lab"]),
             ("run --lab l", &["lab"]),
         ] {
-            assert_eq!(told(line), expected, "{line}");
+            assert_eq!(completions(line), expected, "{line}");
         }
     }
 
@@ -240,15 +240,15 @@ mod tests {
         for line in
             ["run --hosts n1 gzip ::: ", "run ::: -", "run gzip -", "exec -w n1 ls -", "run --results d", "where /d"]
         {
-            assert_eq!(told(line), [""; 0], "{line}");
+            assert_eq!(completions(line), [""; 0], "{line}");
         }
     }
 
     #[test]
     fn options_that_are_hidden_stay_hidden() {
-        assert_eq!(told("run --will"), [""; 0]);
-        assert_eq!(told("run --no-d"), ["--no-detect"]);
-        assert_eq!(told("queue-"), [""; 0]);
-        assert!(told("").iter().all(|name| name != "worker"));
+        assert_eq!(completions("run --will"), [""; 0]);
+        assert_eq!(completions("run --no-d"), ["--no-detect"]);
+        assert_eq!(completions("queue-"), [""; 0]);
+        assert!(completions("").iter().all(|name| name != "worker"));
     }
 }

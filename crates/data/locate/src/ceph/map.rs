@@ -53,7 +53,7 @@ struct Acting {
 }
 
 /// Queries a cluster. `options` name the cluster and the user.
-pub(super) fn ask(options: &[String]) -> Result<OsdMap, String> {
+pub(super) fn query_map(options: &[String]) -> Result<OsdMap, String> {
     let mut ceph = Command::new("ceph");
     ceph.args(options).args(["--connect-timeout", PATIENCE, "osd", "getmap"]).stdin(Stdio::null());
     let map = output(ceph).map_err(|why| {

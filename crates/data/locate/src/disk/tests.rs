@@ -93,7 +93,7 @@ fn nfs_lies_on_the_server_that_answers_and_pnfs_where_nobody_tells() {
                 "device n1:/ mounted on {point} with fstype nfs4 statvers=1.1\n\
                  \tnfsv4:\tbm0=0xfdffbfff,bm1=0xf9be3e,acl=0x3,sessions,pnfs={pnfs},lease_time=90,lease_expired=0\n"
             );
-            Arc::new(Nfs::told(std::slice::from_ref(line), stats.as_bytes(), |_| vec![known.to_string()]))
+            Arc::new(Nfs::from_stats(std::slice::from_ref(line), stats.as_bytes(), |_| vec![known.to_string()]))
         };
         kept(&format!("nfs4 n1:/ {options}"), make, hosts)
     };

@@ -31,7 +31,7 @@ pub(super) fn place(
 ) -> (Vec<Extent>, Option<String>) {
     let blocks = cut.size.div_ceil(cut.block);
     let (mut extents, mut unknown, mut why) = (Vec::<Extent>::new(), 0, String::new());
-    for (number, found) in ask(blocks.min(MOST), held) {
+    for (number, found) in locate_blocks(blocks.min(MOST), held) {
         let offset = number * cut.block;
         let length = cut.block.min(cut.size - offset);
         match found {
@@ -63,7 +63,7 @@ fn add(extents: &mut Vec<Extent>, next: Extent) {
     }
 }
 
-fn ask(blocks: u64, held: &(dyn Fn(u64) -> ShardLocation + Sync)) -> Vec<(u64, ShardLocation)> {
+fn locate_blocks(blocks: u64, held: &(dyn Fn(u64) -> ShardLocation + Sync)) -> Vec<(u64, ShardLocation)> {
     let next = AtomicU64::new(0);
     let work = || {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < blocks));

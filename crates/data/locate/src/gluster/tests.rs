@@ -18,7 +18,7 @@ fn only_an_arbiter_is_no_place() {
     let gluster = gluster(ARBITER);
     let volume = gluster.volume();
     let GlusterConnections { definition, .. } = volume.as_ref().as_ref().unwrap();
-    let place = |value: &[u8]| gluster.told(definition, Path::new("/f"), value);
+    let place = |value: &[u8]| gluster.parse_pathinfo(definition, Path::new("/f"), value);
     let reason = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/3/arb):gxhost:/bricks/3/arb/f>)\0").unwrap_err();
     assert!(reason.contains("arbiter"), "{reason}");
     let (one, _) = place(b"(<REPLICATE:arb-replicate-0> <POSIX(/bricks/2/arb):gxhost:/bricks/2/arb/f>)\0").unwrap();

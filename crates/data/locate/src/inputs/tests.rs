@@ -61,7 +61,7 @@ impl FolderFixture {
         self.inputs(line).shared.into_iter().collect()
     }
 
-    fn asked(&self) -> usize {
+    fn take_request_count(&self) -> usize {
         self.asked.swap(0, Ordering::Relaxed)
     }
 }
@@ -82,7 +82,7 @@ fn a_folder_beside_files_is_where_the_output_goes_however_full_it_is() {
         for line in ["cp in/n1a out/", "tool in/n1a -o out", "tool --outdir=out in/n1a"] {
             assert_eq!(world.shared(line), at("n1", 10), "{line}, {files} files");
         }
-        assert_eq!(world.asked(), 1, "the input once, with {files} files in the folder");
+        assert_eq!(world.take_request_count(), 1, "the input once, with {files} files in the folder");
     }
     assert_eq!(world.inputs("cp in/n1a out/").volumes.len(), 1, "the folder's volume must still be there");
 }
@@ -93,7 +93,7 @@ fn a_folder_that_is_named_alone_or_declared_is_an_input() {
     for line in ["tar cf - d", "du d", "for f in d/*; do cat $f; done"] {
         assert_eq!(world.shared(line), at("n1", 15), "{line}");
     }
-    assert_eq!(world.asked(), 2, "each file of the folder once a run");
+    assert_eq!(world.take_request_count(), 2, "each file of the folder once a run");
     let mut task = world.task("cat n2f");
     task.inputs.push(RawText::from("d"));
     let declared = world.finder.inputs(&CandidatePaths::of(&task, world.dir.path(), true));
@@ -106,9 +106,9 @@ fn each_path_is_located_once_until_it_changes() {
     for _ in 0..3 {
         assert_eq!(world.shared("cat n1a"), at("n1", 10));
     }
-    assert_eq!(world.asked(), 1);
+    assert_eq!(world.take_request_count(), 1);
     std::fs::write(world.dir.path().join("n1a"), [0; 11]).unwrap();
-    assert_eq!((world.shared("cat n1a"), world.asked()), (at("n1", 11), 1));
+    assert_eq!((world.shared("cat n1a"), world.take_request_count()), (at("n1", 11), 1));
 }
 
 #[test]
@@ -165,5 +165,5 @@ fn a_block_of_a_file_counts_where_its_own_bytes_lie() {
     assert_eq!(at_block(0, 100), [host("n1", 100), host("n2", 5)]);
     assert_eq!(at_block(250, 100), [host("n1", 50), host("n2", 5), host("n3", 50)]);
     assert_eq!(at_block(890, 10), [host("n2", 5), host("n3", 10)]);
-    assert_eq!(world.asked(), 2, "the cut file once, and the file beside it");
+    assert_eq!(world.take_request_count(), 2, "the cut file once, and the file beside it");
 }

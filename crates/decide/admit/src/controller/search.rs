@@ -1,6 +1,6 @@
 //! The search: another number is tried, and kept if it serves more.
 
-use super::{Controller, Direction, SearchPhase, ServedRate, mb, told};
+use super::{Controller, Direction, SearchPhase, ServedRate, mb, rate_comparison};
 use crate::span::{AdmissionSample, Span};
 use homing_model::event::NO_WAIT;
 
@@ -81,7 +81,7 @@ impl Controller {
         } else {
             self.fail(now, best, look);
         }
-        Some(told(now, best))
+        Some(rate_comparison(now, best))
     }
 
     /// Returns to the best known number after a failed trial.

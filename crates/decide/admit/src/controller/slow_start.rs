@@ -1,6 +1,6 @@
 //! The slow start: the number doubles as long as no task waits for storage, or storage serves more.
 
-use super::{Controller, SearchPhase, ServedRate, mb, told};
+use super::{Controller, SearchPhase, ServedRate, mb, rate_comparison};
 use crate::span::{AdmissionSample, Span};
 use homing_model::event::NO_WAIT;
 
@@ -39,7 +39,7 @@ impl Controller {
         }
         match before {
             Some(before) if now.rate < before.rate => {
-                let why = told(now, before);
+                let why = rate_comparison(now, before);
                 self.fail(now, before, look);
                 Some(why)
             }

@@ -24,7 +24,7 @@ static LEFT: Mutex<BTreeMap<String, Child>> = Mutex::new(BTreeMap::new());
 ///
 /// # Errors
 /// For people, in one line: it did not start, failed, or took too long.
-pub fn ask(line: &str, limit: Duration) -> Result<Vec<u8>, String> {
+pub fn run_shell(line: &str, limit: Duration) -> Result<Vec<u8>, String> {
     if left().get_mut(line).is_some_and(|child| matches!(child.try_wait(), Ok(None))) {
         return Err(format!("{line:?} has not ended since it was asked before"));
     }
@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn what_it_prints_is_read_whole_and_what_hangs_is_ended() {
         let long = Duration::from_secs(60);
-        assert_eq!(ask("echo 7", long), Ok(b"7\n".to_vec()));
-        assert_eq!(ask("head -c 50000 /dev/zero", long).map(|text| text.len()), Ok(50_000));
-        assert_eq!(ask("setsid sleep 20 & echo 7", long), Ok(b"7\n".to_vec()), "what goes on is not waited for");
-        assert!(ask("exit 4", long).unwrap_err().contains("failed: exit status: 4"));
-        let late = ask("sleep 1000", Duration::ZERO).unwrap_err();
+        assert_eq!(run_shell("echo 7", long), Ok(b"7\n".to_vec()));
+        assert_eq!(run_shell("head -c 50000 /dev/zero", long).map(|text| text.len()), Ok(50_000));
+        assert_eq!(run_shell("setsid sleep 20 & echo 7", long), Ok(b"7\n".to_vec()), "what goes on is not waited for");
+        assert!(run_shell("exit 4", long).unwrap_err().contains("failed: exit status: 4"));
+        let late = run_shell("sleep 1000", Duration::ZERO).unwrap_err();
         assert!(late.ends_with("did not end within 0 s"), "{late}");
     }
 
@@ -156,7 +156,7 @@ mod tests {
         }
         let why = answer(&line, child, Duration::ZERO).unwrap_err();
         assert!(why.ends_with("did not end within 0 s, nor when it was killed"), "{why}");
-        let again = ask(&line, Duration::ZERO).unwrap_err();
+        let again = run_shell(&line, Duration::ZERO).unwrap_err();
         assert!(again.contains("has not ended since it was asked before"), "{again}");
     }
 }

@@ -102,7 +102,7 @@ pub fn guarded_to_the_end(spares: bool, after: impl FnOnce()) -> io::Result<()> 
 }
 
 /// Returns the signals that the guard waits for.
-fn heard() -> libc::sigset_t {
+fn guard_signals() -> libc::sigset_t {
     // SAFETY: a signal set is plain data that sigemptyset fills in.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
@@ -121,7 +121,7 @@ fn block() -> io::Result<libc::sigset_t> {
     // SAFETY: a plain number; the parent may have made this process ignore ends of children.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     // SAFETY: both sets outlive the call.
-    match unsafe { libc::sigprocmask(libc::SIG_BLOCK, &heard(), &mut before) } {
+    match unsafe { libc::sigprocmask(libc::SIG_BLOCK, &guard_signals(), &mut before) } {
         0 => Ok(before),
         _ => Err(io::Error::last_os_error()),
     }
@@ -174,6 +174,6 @@ fn watch(child: libc::pid_t, guarded: Guarded, terms: GuardRules) -> GuardReport
 fn next_signal() -> Option<libc::c_int> {
     let timeout = libc::timespec { tv_sec: LOOK.as_secs() as _, tv_nsec: 0 };
     // SAFETY: both outlive the call, and the call stores no details.
-    let signal = unsafe { libc::sigtimedwait(&heard(), std::ptr::null_mut(), &timeout) };
+    let signal = unsafe { libc::sigtimedwait(&guard_signals(), std::ptr::null_mut(), &timeout) };
     (signal > 0).then_some(signal)
 }

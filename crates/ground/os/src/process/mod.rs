@@ -11,7 +11,7 @@ mod sweep;
 mod tree;
 mod umask;
 
-pub use ask::{ask, ended_within};
+pub use ask::{ended_within, run_shell};
 pub use bound::bound_to_thread;
 pub use files::{give_back_files, raise_files, users_files};
 pub use guard::{GuardReport, GuardRules, Guarded, guarded, guarded_to_the_end};

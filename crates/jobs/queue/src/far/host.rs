@@ -39,7 +39,7 @@ pub fn serve(
     let (mut spec, mut private) = *asked;
     private.env = at_home(private.env, std::env::vars_os());
     if let Some(why) = refusal(engine, &spec.queue)? {
-        return tell(news, &RemoteJobMessage::Refused(why));
+        return send_message(news, &RemoteJobMessage::Refused(why));
     }
     spec.origin = Some(Origin { id, index, process: ProcessIdentity::own() });
     let id = engine.submit(&spec, &private)?;
@@ -89,8 +89,8 @@ pub fn unasked(why: &str) -> Vec<u8> {
     [line, b"\n".to_vec()].concat()
 }
 
-fn tell(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
-    let sent = homing_launch::wire::lines::say(news, what, &[]);
+fn send_message(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
+    let sent = homing_launch::wire::lines::write_message(news, what, &[]);
     sent.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
 }
 
@@ -161,20 +161,20 @@ impl Follower<'_> {
             None if !part.state.is_over() => self.reason(job)?,
             None => {}
             Some(start) if !std::mem::replace(&mut self.sent.started, true) => {
-                tell(self.news, &RemoteJobMessage::Started(start.host.clone()))?;
+                send_message(self.news, &RemoteJobMessage::Started(start.host.clone()))?;
             }
             Some(_) => {}
         }
         if !part.state.is_over() && self.sent.loaded != part.stopped_by {
             self.sent.loaded.clone_from(&part.stopped_by);
-            tell(self.news, &RemoteJobMessage::Loaded(part.stopped_by.clone()))?;
+            send_message(self.news, &RemoteJobMessage::Loaded(part.stopped_by.clone()))?;
         }
         let over = part.state.is_over();
         self.outputs(job, part, over)?;
         match (&part.end, part.state) {
             (Some(end), ElementState::Done | ElementState::Exit) => {
                 let since = self.counts_from.map(|from| (crate::host_name(), received().saturating_sub(from)));
-                tell(
+                send_message(
                     self.news,
                     &RemoteJobMessage::Ended(JobEnd { received: since.into_iter().collect(), ..end.clone() }),
                 )?;
@@ -195,7 +195,7 @@ impl Follower<'_> {
         let text = found.values().next().map_or(String::new(), ToString::to_string);
         let new = self.sent.reason.as_ref().is_none_or(|(sent, _)| *sent != text);
         self.sent.reason = Some((text.clone(), Instant::now()));
-        if new { tell(self.news, &RemoteJobMessage::Waits(text)) } else { Ok(()) }
+        if new { send_message(self.news, &RemoteJobMessage::Waits(text)) } else { Ok(()) }
     }
 
     fn files(&self, job: &Job, part: &JobElement) -> [PathBuf; 2] {
@@ -216,7 +216,7 @@ impl Follower<'_> {
                 } else {
                     RemoteJobMessage::Err(RawText(piece))
                 };
-                tell(self.news, &what)?;
+                send_message(self.news, &what)?;
                 if !all {
                     break;
                 }

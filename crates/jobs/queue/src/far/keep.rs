@@ -25,7 +25,7 @@ impl Far {
         let (tell, news) = channel();
         let _ = words.send(job);
         homing_os::threads::begin(move || speak(to, &told))?;
-        homing_os::threads::begin(move || hear(from, &tell))?;
+        homing_os::threads::begin(move || forward_messages(from, &tell))?;
         Ok(Far { child, words, news })
     }
 
@@ -64,7 +64,7 @@ fn speak(mut to: ChildStdin, words: &Receiver<Word>) {
     }
 }
 
-fn hear(from: ChildStdout, news: &Sender<RemoteJobMessage>) {
+fn forward_messages(from: ChildStdout, news: &Sender<RemoteJobMessage>) {
     let mut from = BufReader::new(from);
     while let Ok(Some(line)) = lines::next(&mut from, MAX_FRAME) {
         // Unreadable news come from a newer version and change nothing here.

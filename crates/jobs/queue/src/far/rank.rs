@@ -45,7 +45,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
     let (to, told) = channel();
     let mut child = match start(&rank, &to) {
         Ok(child) => child,
-        Err(why) => return tell(news, &RemoteJobMessage::Refused(why)),
+        Err(why) => return send_message(news, &RemoteJobMessage::Refused(why)),
     };
     let gone = to.clone();
     let listen = move || {
@@ -56,7 +56,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
     let mut exit = None;
     loop {
         match told.recv_timeout(LOOK) {
-            Ok(Some(what)) => tell(news, &what)?,
+            Ok(Some(what)) => send_message(news, &what)?,
             // The process that requested the command has gone.
             Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
@@ -64,7 +64,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) ->
                     exit = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
                 }
                 if let Some(exit) = exit.filter(|_| homing_os::process::descendants(own()).is_empty()) {
-                    return tell(news, &RemoteJobMessage::Ended(JobEnd { exit, ..JobEnd::default() }));
+                    return send_message(news, &RemoteJobMessage::Ended(JobEnd { exit, ..JobEnd::default() }));
                 }
             }
         }
@@ -100,8 +100,8 @@ fn start(rank: &Rank, to: &Sender<Option<RemoteJobMessage>>) -> Result<Child, St
     Ok(child)
 }
 
-fn tell(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
-    let told = lines::say(news, what, &[]);
+fn send_message(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
+    let told = lines::write_message(news, what, &[]);
     told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
 }
 

@@ -64,7 +64,7 @@ impl Front {
     /// Returns the jobs of this round, by number, each with the elements that are at work or at the front.
     pub fn look(&mut self, spool: &JobSpool, config: &Config, rung: &Rung) -> Vec<Job> {
         let boot = files::boot_id();
-        self.hear(spool, rung);
+        self.process_events(spool, rung);
         self.read_new(spool, &boot);
         self.look_behind(spool, &boot);
         self.judge(spool);
@@ -137,7 +137,7 @@ impl Front {
     }
 
     /// Takes in the events of the bell, and jobs that were put back. Now and then lists the whole folder.
-    fn hear(&mut self, spool: &JobSpool, rung: &Rung) {
+    fn process_events(&mut self, spool: &JobSpool, rung: &Rung) {
         let again = spool.put_back_at();
         if std::mem::replace(&mut self.again, again) != again {
             *self = Front { again, began: std::mem::take(&mut self.began), ..Front::default() };

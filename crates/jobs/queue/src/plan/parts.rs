@@ -90,14 +90,14 @@ mod tests {
     use super::*;
 
     fn rooms(hosts: u32, slots: u32) -> Vec<HostRoom> {
-        (1..=hosts).map(|n| HostRoom { host: format!("n{n}"), slots, asked: 0, bytes: 0 }).collect()
+        (1..=hosts).map(|n| HostRoom { host: format!("n{n}"), slots, requested: 0, bytes: 0 }).collect()
     }
     /// Parses `n3 n1+n2`: two pieces of 10 bytes, the second with two copies.
     fn pieces(text: &str) -> Vec<Piece> {
         let hosts = |hosts: &str| hosts.split('+').map(String::from).collect();
         text.split(' ').map(|piece| Piece { bytes: 10, hosts: hosts(piece) }).collect()
     }
-    fn told(shares: Result<Vec<Share>, u32>) -> String {
+    fn share_list(shares: Result<Vec<Share>, u32>) -> String {
         let share = |s: &Share| format!("{}:{}", s.host, s.slots);
         shares.unwrap().iter().map(share).collect::<Vec<_>>().join(" ")
     }
@@ -105,13 +105,13 @@ mod tests {
     #[test]
     fn rank_k_is_next_to_part_k() {
         let four = rooms(4, 2);
-        assert_eq!(told(by_parts(&four, &pieces("n3 n1 n4 n2"), 4, 4, Some(1))), "n3:1 n1:1 n4:1 n2:1");
+        assert_eq!(share_list(by_parts(&four, &pieces("n3 n1 n4 n2"), 4, 4, Some(1))), "n3:1 n1:1 n4:1 n2:1");
         // Two ranks on each of two hosts read two pieces each.
-        assert_eq!(told(by_parts(&four, &pieces("n3 n3 n2 n2"), 4, 4, Some(2))), "n3:2 n2:2");
+        assert_eq!(share_list(by_parts(&four, &pieces("n3 n3 n2 n2"), 4, 4, Some(2))), "n3:2 n2:2");
         // Two of four hosts: each rank has half of its part on its host, whichever two of the holders are chosen.
-        assert_eq!(told(by_parts(&four, &pieces("n1 n2 n3 n4"), 2, 2, Some(1))), "n1:1 n3:1");
+        assert_eq!(share_list(by_parts(&four, &pieces("n1 n2 n3 n4"), 2, 2, Some(1))), "n1:1 n3:1");
         // No host has the first half: it gets any host except the one with the second half.
-        assert_eq!(told(by_parts(&rooms(2, 1), &pieces("nas n1"), 2, 2, Some(1))), "n2:1 n1:1");
+        assert_eq!(share_list(by_parts(&rooms(2, 1), &pieces("nas n1"), 2, 2, Some(1))), "n2:1 n1:1");
     }
 
     #[test]
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn of_two_copies_that_is_read_whose_host_has_nothing_else() {
-        assert_eq!(told(by_parts(&rooms(2, 1), &pieces("n1+n2 n1"), 2, 2, Some(1))), "n2:1 n1:1");
+        assert_eq!(share_list(by_parts(&rooms(2, 1), &pieces("n1+n2 n1"), 2, 2, Some(1))), "n2:1 n1:1");
     }
 
     #[test]
@@ -133,6 +133,6 @@ mod tests {
         let two = rooms(2, 2);
         assert_eq!(by_parts(&two, &[], 4, 4, Some(2)), spread(&two, 4, 4, Some(2)));
         assert_eq!(by_parts(&two, &pieces("n2 n1"), 5, 5, None), Err(4));
-        assert_eq!(told(by_parts(&two, &pieces("n2 n1"), 2, 9, None)), "n2:2 n1:2");
+        assert_eq!(share_list(by_parts(&two, &pieces("n2 n1"), 2, 9, None)), "n2:2 n1:2");
     }
 }

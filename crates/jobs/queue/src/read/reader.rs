@@ -62,8 +62,9 @@ impl<'a> Reader<'a> {
                 self.has("load", index).then(|| self.record::<Stop>("load", index)).flatten().map(|stop| stop.by);
             facts.loaded = part.stopped_by.is_some();
             part.kept = facts.kept;
-            part.asked = self.has("ask", index).then(|| self.record::<Stop>("ask", index)).flatten().map(|ask| ask.by);
-            facts.asked = part.asked.is_some();
+            part.start_refusal =
+                self.has("ask", index).then(|| self.record::<Stop>("ask", index)).flatten().map(|ask| ask.by);
+            facts.start_requested = part.start_refusal.is_some();
             if facts.started && !facts.kept {
                 // It may have ended between the first look and the lock.
                 part.end = self.record::<JobEnd>("end", index);
@@ -78,7 +79,7 @@ impl<'a> Reader<'a> {
             *reason = one_line(reason);
         }
         part.stopped_by = part.stopped_by.as_deref().map(one_line);
-        part.asked = part.asked.as_deref().map(one_line);
+        part.start_refusal = part.start_refusal.as_deref().map(one_line);
         part
     }
 

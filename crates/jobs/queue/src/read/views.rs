@@ -33,7 +33,7 @@ impl JobSpool {
                 order: job.spec.order,
                 limit: job.spec.array.as_ref().and_then(|a| a.limit),
                 state: part.state,
-                asks: part.asked.is_some() && part.kept && part.start.is_none(),
+                asks: part.start_refusal.is_some() && part.kept && part.start.is_none(),
                 after,
                 host: job.spec.host.clone(),
                 require: job.spec.require.clone(),

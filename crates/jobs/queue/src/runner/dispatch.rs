@@ -33,7 +33,7 @@ impl Runner<'_> {
         let wishes = self.wishes(config, &views, load);
         self.leases = self.servers.turn(wishes);
         let mut decision = Decision { config, load, jobs, views, last_us: self.last_us.clone() };
-        self.tell(&hosts, &decision)?;
+        self.publish_standing(&hosts, &decision)?;
         let mut started = 0;
         for host in hosts {
             while match &host {
@@ -47,7 +47,7 @@ impl Runner<'_> {
     }
 
     /// Publishes this user's standing on these hosts to the other runners, if it has changed.
-    fn tell(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
+    fn publish_standing(&mut self, hosts: &BTreeSet<Option<String>>, decision: &Decision) -> Result<(), QueueError> {
         let (usage, _) = self.around(&decision.views, &None);
         let stands = hosts.iter().map(|host| decision.standing(&usage, host)).collect();
         let told = (stands, plan::full_servers(decision.config, &usage, &decision.views));
@@ -148,7 +148,7 @@ impl Runner<'_> {
         self.turn.passed_over.clear();
         decision.started(&want);
         let hosts = self.told.0.iter().map(|s| s.host.clone()).chain([None]).collect();
-        self.tell(&hosts, decision)?;
+        self.publish_standing(&hosts, decision)?;
         slots::announce_turn_end(&self.own, &name);
         Ok(true)
     }

@@ -159,7 +159,7 @@ impl Lessee {
         let (theirs, name) = (heard.clone(), storage.name.clone());
         let tell = move |news| {
             note(&name, &news);
-            lock(&theirs).hear(news);
+            lock(&theirs).apply_event(news);
             true
         };
         let folder = storage.leases.to_path();
@@ -171,7 +171,7 @@ impl Lessee {
         if let Err(e) = homing_os::threads::begin(keep) {
             let without = LeaseEvent::Without(e.to_string());
             note(&storage.name, &without);
-            lock(&heard).hear(without);
+            lock(&heard).apply_event(without);
         }
         Lessee { wishes, told: None, heard, begun: Instant::now(), ended }
     }
@@ -194,7 +194,7 @@ impl Lessee {
         let Some(may_use) = heard.may_use else {
             if self.begun.elapsed() > SOON {
                 note(&storage.name, &LeaseEvent::silent());
-                lock(&self.heard).hear(LeaseEvent::silent());
+                lock(&self.heard).apply_event(LeaseEvent::silent());
             }
             let why = format!("the leases of {} are asked for", storage.name);
             return Some(Leased { may_use: 0, why });
@@ -204,7 +204,7 @@ impl Lessee {
 }
 
 impl LeaseStatus {
-    fn hear(&mut self, news: LeaseEvent) {
+    fn apply_event(&mut self, news: LeaseEvent) {
         match news {
             LeaseEvent::MayUse { turn, may_use } => (self.turn, self.may_use) = (turn, Some(may_use)),
             LeaseEvent::Outlook(outlook) => self.outlook = outlook,

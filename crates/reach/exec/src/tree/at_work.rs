@@ -13,7 +13,7 @@ pub(super) struct AtWork {
 }
 
 impl AtWork {
-    pub fn hear(&mut self, event: &HostProgress) {
+    pub fn record_event(&mut self, event: &HostProgress) {
         match (&event.what, event.giver) {
             (HostEventKind::Stdout(_) | HostEventKind::Stderr(_), Giver::Here) => drop(self.own.insert(event.host)),
             (HostEventKind::Alive, _) => drop(self.told.insert(event.host)),
@@ -42,7 +42,7 @@ mod tests {
     fn hosts_are_at_work_from_their_first_word_to_their_end() {
         let mut at_work = AtWork::default();
         let mut hear = |host, giver, what| {
-            at_work.hear(&HostProgress { host, giver, what });
+            at_work.record_event(&HostProgress { host, giver, what });
             at_work.take()
         };
         let word = || HostEventKind::Stdout(b"x".to_vec());

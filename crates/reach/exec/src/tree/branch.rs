@@ -34,8 +34,8 @@ impl Branch {
     }
 
     /// Returns the event in a message. `Err`: the message breaks the protocol.
-    pub fn hear(&mut self, errand: &impl Errand, told: LeaderMessage) -> Result<LeaderEvent, String> {
-        let (host, what) = match told {
+    pub fn accept_message(&mut self, errand: &impl Errand, message: LeaderMessage) -> Result<LeaderEvent, String> {
+        let (host, what) = match message {
             LeaderMessage::Alive(hosts) if hosts.iter().all(|host| *host < self.ended.len()) => {
                 return Ok(LeaderEvent::Alive(hosts));
             }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_leader_tells_of_its_own_hosts_alone_and_of_each_once() {
         let mut branch = Branch::new(3, false);
-        let mut hear = |told| branch.hear(&Nothing, told);
+        let mut hear = |told| branch.accept_message(&Nothing, told);
         assert!(matches!(hear(LeaderMessage::Begun(0)), Ok(LeaderEvent::Event(0, HostEventKind::Begun))));
         assert!(matches!(hear(done(0, CommandOutcome::Exited(0))), Ok(LeaderEvent::Event(0, HostEventKind::Done(..)))));
         assert!(hear(done(0, CommandOutcome::Exited(0))).unwrap_err().contains("twice"));
@@ -131,10 +131,10 @@ mod tests {
     fn a_leader_that_is_served_by_who_asks_it_tells_nothing_of_itself() {
         let mut branch = Branch::new(2, true);
         assert_eq!(branch.open(), [1]);
-        assert!(matches!(branch.hear(&Nothing, LeaderMessage::Begun(0)), Ok(LeaderEvent::Nothing)));
-        assert!(matches!(branch.hear(&Nothing, done(0, CommandOutcome::Killed)), Ok(LeaderEvent::Nothing)));
+        assert!(matches!(branch.accept_message(&Nothing, LeaderMessage::Begun(0)), Ok(LeaderEvent::Nothing)));
+        assert!(matches!(branch.accept_message(&Nothing, done(0, CommandOutcome::Killed)), Ok(LeaderEvent::Nothing)));
         assert!(matches!(
-            branch.hear(&Nothing, LeaderMessage::Begun(1)),
+            branch.accept_message(&Nothing, LeaderMessage::Begun(1)),
             Ok(LeaderEvent::Event(1, HostEventKind::Begun))
         ));
         assert_eq!((branch.give_up(), branch.open()), (vec![1], vec![]));
@@ -143,12 +143,12 @@ mod tests {
     #[test]
     fn a_host_that_the_leader_does_not_reach_is_left_to_another_way() {
         let mut branch = Branch::new(3, false);
-        branch.hear(&Nothing, done(1, CommandOutcome::Unreachable("no route".into()))).unwrap();
-        branch.hear(&Nothing, done(2, CommandOutcome::Exited(3))).unwrap();
+        branch.accept_message(&Nothing, done(1, CommandOutcome::Unreachable("no route".into()))).unwrap();
+        branch.accept_message(&Nothing, done(2, CommandOutcome::Exited(3))).unwrap();
         assert_eq!(branch.open(), [0, 1], "what failed there fails from here too");
         assert_eq!(branch.unserved, [(1, "no route".to_string())]);
-        branch.hear(&Nothing, done(0, CommandOutcome::TimedOut)).unwrap();
-        assert!(matches!(branch.hear(&Nothing, LeaderMessage::End), Ok(LeaderEvent::End)));
+        branch.accept_message(&Nothing, done(0, CommandOutcome::TimedOut)).unwrap();
+        assert!(matches!(branch.accept_message(&Nothing, LeaderMessage::End), Ok(LeaderEvent::End)));
         assert_eq!((Branch::new(2, false).give_up(), branch.give_up()), (vec![0, 1], vec![]));
     }
 }

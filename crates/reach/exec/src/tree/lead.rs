@@ -1,7 +1,7 @@
 //! One branch, from this side: the channel to its leader, from the first message to the last.
 
 use super::branch::{Branch, LeaderEvent};
-use super::words::{LeaderMessage, LeaderRequest, Mouth, Say, hear};
+use super::words::{LeaderCommand, LeaderMessage, LeaderRequest, Mouth, receive_message};
 use super::{All, Errand, LOOK, Left, WORD};
 use crate::pool::{Giver, HostEventKind, HostProgress, NoEvent, PIECES};
 use crate::{CommandOutcome, InputSpool};
@@ -55,14 +55,14 @@ impl<E: Errand> Lead<'_, E> {
         let errand = all.errand.only(&names[1..]).map_err(|e| format!("what it is to pass on: {e}"))?;
         let input = errand.input();
         let ask = LeaderRequest::new(errand, names, all.remote.options());
-        to.say(&ask, &[]).map_err(|e| format!("asking it: {e}"))?;
+        to.send_message(&ask, &[]).map_err(|e| format!("asking it: {e}"))?;
         let folder = match self.next(&heard)? {
             LeaderMessage::Folder(folder) if is_plain(&folder) => folder,
             _ => return Err("it names no folder for what it is given".into()),
         };
         self.load(leader, &folder)?;
         self.went = true;
-        to.say(&Say::Go, &[]).map_err(|e| format!("telling it to go: {e}"))?;
+        to.send_message(&LeaderCommand::Go, &[]).map_err(|e| format!("telling it to go: {e}"))?;
         let fed = Fed::begin(input, to.clone())?;
         self.follow(&heard)?;
         drop(fed);
@@ -116,7 +116,7 @@ impl<E: Errand> Lead<'_, E> {
     fn follow(&mut self, heard: &Receiver<Result<LeaderMessage, String>>) -> Result<(), String> {
         loop {
             let told = self.next(heard)?;
-            match self.branch.hear(&self.all.errand, told)? {
+            match self.branch.accept_message(&self.all.errand, told)? {
                 LeaderEvent::Nothing => {}
                 LeaderEvent::End => return Ok(()),
                 LeaderEvent::Event(host, what) => self.pass(host, what)?,
@@ -167,7 +167,7 @@ impl Fed {
         let stop = fed.0.clone();
         let feed = move || {
             if input.feed(&mut to, &stop) {
-                let _ = to.say(&Say::Input(0), &[]);
+                let _ = to.send_message(&LeaderCommand::Input(0), &[]);
             }
         };
         homing_os::threads::begin(feed).map_err(|e| e.to_string())?;
@@ -192,7 +192,7 @@ fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<LeaderMes
     let (to, heard) = sync_channel(PIECES);
     let read = move || {
         loop {
-            let told = match hear(&mut from) {
+            let told = match receive_message(&mut from) {
                 Ok(None) => return,
                 Ok(Some(told)) => Ok(told),
                 Err(e) => Err(format!("it says what no leader says: {e}")),

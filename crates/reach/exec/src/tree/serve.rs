@@ -1,7 +1,7 @@
 //! The leader's end of a branch, on its standard input and output.
 
 use super::at_work::AtWork;
-use super::words::{LeaderMessage, LeaderRequest, Say, hear, say, take_input};
+use super::words::{LeaderCommand, LeaderMessage, LeaderRequest, receive_message, send_message, take_input};
 use super::{Errand, LOOK};
 use crate::pool::{Giver, HostEventKind, HostProgress, NoEvent};
 use crate::{InputSpool, Options, Remote};
@@ -25,10 +25,10 @@ pub fn serve<E: Errand>(
     mut to: impl Write,
     folder: &Path,
 ) -> io::Result<bool> {
-    let Some(ask) = hear::<LeaderRequest<E>>(&mut from)? else { return Ok(false) };
+    let Some(ask) = receive_message::<LeaderRequest<E>>(&mut from)? else { return Ok(false) };
     let name = folder.to_str().ok_or_else(|| io::Error::other("the folder for temporary files is no UTF-8"))?;
-    say(&mut to, &LeaderMessage::Folder(name.into()))?;
-    if hear(&mut from)? != Some(Say::Go) {
+    send_message(&mut to, &LeaderMessage::Folder(name.into()))?;
+    if receive_message(&mut from)? != Some(LeaderCommand::Go) {
         return Ok(false);
     }
     let input = if ask.reads { Some(InputSpool::empty(folder)?) } else { None };
@@ -73,25 +73,25 @@ fn pass_on<E: Errand>(
         let news = stream.next_within(LOOK);
         // Notes go before `End`, which is the last message.
         for text in notes.try_iter() {
-            say(to, &LeaderMessage::Note(text))?;
+            send_message(to, &LeaderMessage::Note(text))?;
         }
         match news {
-            Ok(None) => return say(to, &LeaderMessage::End).map(|()| true),
+            Ok(None) => return send_message(to, &LeaderMessage::End).map(|()| true),
             Ok(Some(event)) => {
-                at_work.hear(&event);
-                told(event).map_or(Ok(()), |told| say(to, &told))?;
+                at_work.record_event(&event);
+                leader_message(event).map_or(Ok(()), |told| send_message(to, &told))?;
             }
             Err(NoEvent) => {}
         }
         if beaten.elapsed() > BEAT {
-            say(to, &LeaderMessage::Alive(at_work.take()))?;
+            send_message(to, &LeaderMessage::Alive(at_work.take()))?;
             beaten = Instant::now();
         }
     }
     Ok(false)
 }
 
-fn told(HostProgress { host, giver, what }: HostProgress) -> Option<LeaderMessage> {
+fn leader_message(HostProgress { host, giver, what }: HostProgress) -> Option<LeaderMessage> {
     if giver == Giver::Load {
         return None;
     }

@@ -39,7 +39,7 @@ impl<E: Errand> LeaderRequest<E> {
 /// The messages to a leader after the request.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Say {
+pub(super) enum LeaderCommand {
     /// Its folder is complete.
     Go,
     /// The number of input bytes that follow this line; 0 for the end of the input.
@@ -73,16 +73,16 @@ impl Mouth {
         Mouth(Arc::new(Mutex::new(to)))
     }
 
-    pub fn say(&self, what: &impl Serialize, bytes: &[u8]) -> io::Result<()> {
+    pub fn send_message(&self, what: &impl Serialize, bytes: &[u8]) -> io::Result<()> {
         let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines::say(&mut **to, what, bytes)
+        lines::write_message(&mut **to, what, bytes)
     }
 }
 
 /// Writes input for the hosts.
 impl Write for Mouth {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.say(&Say::Input(bytes.len()), bytes).map(|()| bytes.len())
+        self.send_message(&LeaderCommand::Input(bytes.len()), bytes).map(|()| bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -95,13 +95,13 @@ impl Write for Mouth {
 pub(super) fn take_input(from: &mut impl BufRead, to: Option<&InputSpool>) -> io::Result<bool> {
     let mut bytes = Vec::new();
     loop {
-        match (hear::<Say>(from)?, to) {
+        match (receive_message::<LeaderCommand>(from)?, to) {
             (None, _) => return Ok(false),
-            (Some(Say::Input(0)), Some(to)) => {
+            (Some(LeaderCommand::Input(0)), Some(to)) => {
                 to.end();
                 return Ok(true);
             }
-            (Some(Say::Input(size)), Some(to)) if size <= LONGEST => {
+            (Some(LeaderCommand::Input(size)), Some(to)) if size <= LONGEST => {
                 bytes.resize(size, 0);
                 from.read_exact(&mut bytes)?;
                 to.append(&bytes)?;
@@ -111,12 +111,12 @@ pub(super) fn take_input(from: &mut impl BufRead, to: Option<&InputSpool>) -> io
     }
 }
 
-pub(super) fn say(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
-    lines::say(to, what, &[])
+pub(super) fn send_message(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
+    lines::write_message(to, what, &[])
 }
 
 /// Reads the next message; `None` at the end of the channel.
-pub(super) fn hear<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
+pub(super) fn receive_message<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     Ok(lines::next(from, LONGEST)?.map(|line| serde_json::from_slice(&line)).transpose()?)
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_whole_lines_of_known_words_are_read() {
-        let heard = |text: &str| hear::<LeaderMessage>(&mut text.as_bytes()).map_err(|e| e.kind());
+        let heard = |text: &str| receive_message::<LeaderMessage>(&mut text.as_bytes()).map_err(|e| e.kind());
         assert!(matches!(heard("{\"begun\":3}\n"), Ok(Some(LeaderMessage::Begun(3)))));
         assert!(matches!(
             heard("{\"done\":[1,{\"exited\":0},{\"secs\":1,\"nanos\":0}]}\n"),

@@ -30,5 +30,6 @@ pub fn attend_all(
         }
     }
     here.extend(far);
-    here.into_iter().try_for_each(|BranchMember { plan, tell }| attend(plan, options.clone(), move |heard| tell(heard)))
+    here.into_iter()
+        .try_for_each(|BranchMember { plan, on_event: tell }| attend(plan, options.clone(), move |heard| tell(heard)))
 }

@@ -12,7 +12,7 @@ pub struct BranchMember {
     /// The host.
     pub plan: HostPlan,
     /// Receives an event; returns whether a reader is left.
-    pub tell: Arc<dyn Fn(HostEvent) -> bool + Send + Sync>,
+    pub on_event: Arc<dyn Fn(HostEvent) -> bool + Send + Sync>,
 }
 
 /// Returns a line on hosts that are served without a leader. `whys` has pairs of a host and its reason.

@@ -32,7 +32,7 @@ pub(super) fn lead(mut members: Vec<BranchMember>, options: Options, note: Note)
             None => {
                 note(beside_the_tree("connected to", members.iter().map(|m| m.plan.name.clone()), &whys));
                 for member in members {
-                    (member.tell)(HostEvent::Astray { reason: "nobody leads its branch".into() });
+                    (member.on_event)(HostEvent::Astray { reason: "nobody leads its branch".into() });
                 }
             }
         }
@@ -45,7 +45,7 @@ pub(super) fn lead(mut members: Vec<BranchMember>, options: Options, note: Note)
 fn open(members: &mut Vec<BranchMember>, options: &Options, whys: &mut Vec<(String, String)>) -> Option<Channel> {
     let options = Options { role: LEADER, carried: Carried::Worker, ..options.clone() };
     while members.len() > 1 && whys.len() < TRIES {
-        let BranchMember { plan, tell } = &members[0];
+        let BranchMember { plan, on_event: tell } = &members[0];
         match crate::open(&plan.name, &plan.via, &options) {
             Ok(channel) => return Some(channel),
             Err(error) => {
@@ -76,8 +76,8 @@ fn through(hosts: Vec<BranchMember>, opened: Channel, options: &Options, note: N
     let wrong = match homing_os::threads::begin(move || write(to, &said, &frame(&ToLeader::Ping))) {
         Err(e) => Err(e.to_string()),
         Ok(_) => {
-            leader.say(&branch.ask(options));
-            heard(from).map_err(|e| e.to_string()).and_then(|said| branch.follow(&said, options.patience()))
+            leader.queue_message(&branch.lead_request(options));
+            spawn_reader(from).map_err(|e| e.to_string()).and_then(|said| branch.follow(&said, options.patience()))
         }
     };
     let via = &branch.hosts[0].plan.via;
@@ -92,7 +92,7 @@ fn through(hosts: Vec<BranchMember>, opened: Channel, options: &Options, note: N
 type LeaderMessages = Result<Vec<FromLeader>, WireError>;
 
 /// Reads in a separate thread, so that the receiver can give up waiting. Reads at most a few messages ahead.
-fn heard(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<LeaderMessages>> {
+fn spawn_reader(mut from: Box<dyn BufRead + Send>) -> io::Result<Receiver<LeaderMessages>> {
     let (tell, said) = sync_channel(1);
     homing_os::threads::begin(move || {
         loop {
@@ -120,7 +120,7 @@ struct Branch {
 }
 
 impl Branch {
-    fn ask(&self, options: &Options) -> ToLeader {
+    fn lead_request(&self, options: &Options) -> ToLeader {
         let member = |host: &BranchMember| match &host.plan.via {
             Via::Ssh { target } => branch::MemberTarget { name: host.plan.name.clone(), target: target.clone() },
             _ => unreachable!("a branch is of hosts that are reached by ssh"),
@@ -142,7 +142,7 @@ impl Branch {
                 Ok(said) => said.map_err(|e| e.to_string())?,
             };
             for said in said {
-                let (member, news) = self.members.hear(said)?;
+                let (member, news) = self.members.accept_message(said)?;
                 self.take(member, news);
             }
             if self.members.all_answered() {
@@ -164,14 +164,14 @@ impl Branch {
             }
             MemberEvent::Ended { reason, all_ended } => {
                 let left = if all_ended { Left::Nothing } else { Left::Unknown };
-                self.leader.ended(member, ChannelEnd { why: reason, said: None, left });
+                self.leader.ended(member, ChannelEnd { why: reason, last_line: None, left });
                 self.inboxes[member] = None;
             }
         }
     }
 
     fn up(&mut self, member: usize, facts: HostFacts) {
-        let BranchMember { plan, tell } = &self.hosts[member];
+        let BranchMember { plan, on_event: tell } = &self.hosts[member];
         let (inbox, words) = sync_channel(PIECES);
         let link = MemberLink { leader: self.leader.clone(), member };
         let keeper = ChannelChild::led(Arc::new(link.clone()));
@@ -191,9 +191,9 @@ impl Branch {
     /// reports it.
     fn strays(&mut self, member: usize, reason: String) {
         self.astray.push(member);
-        self.leader.ended(member, ChannelEnd { why: reason.clone(), said: None, left: Left::Unled });
+        self.leader.ended(member, ChannelEnd { why: reason.clone(), last_line: None, left: Left::Unled });
         if self.inboxes[member].take().is_none() {
-            (self.hosts[member].tell)(HostEvent::Astray { reason });
+            (self.hosts[member].on_event)(HostEvent::Astray { reason });
         }
     }
 

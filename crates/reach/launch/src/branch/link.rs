@@ -41,7 +41,7 @@ impl Leader {
     }
 
     /// Queues a message. Never waits: a separate thread writes.
-    pub fn say(&self, message: &ToLeader) {
+    pub fn queue_message(&self, message: &ToLeader) {
         let frame = frame(message);
         if let Some(to) = &self.lock().to {
             // The thread that reads from the leader notices one that does not read any more.
@@ -91,7 +91,7 @@ impl Led for MemberLink {
         let has_ended = state.ends[self.member].is_some();
         drop(state);
         if !has_ended {
-            self.leader.say(&ToLeader::Kill { member: self.number() });
+            self.leader.queue_message(&ToLeader::Kill { member: self.number() });
         }
     }
 
@@ -100,7 +100,7 @@ impl Led for MemberLink {
         let waited = self.leader.changed.wait_timeout_while(state, LAST_WORDS, |s| s.ends[self.member].is_none());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let unknown =
-            || ChannelEnd { why: "its leader has not told of its end".into(), said: None, left: Left::Unknown };
+            || ChannelEnd { why: "its leader has not told of its end".into(), last_line: None, left: Left::Unknown };
         state.ends[self.member].clone().unwrap_or_else(unknown)
     }
 }
@@ -111,7 +111,7 @@ pub(super) struct Speaking(pub MemberLink);
 impl Write for Speaking {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let piece = &bytes[..bytes.len().min(CHUNK)];
-        self.0.leader.say(&ToLeader::Bytes { member: self.0.number(), bytes: piece.into() });
+        self.0.leader.queue_message(&ToLeader::Bytes { member: self.0.number(), bytes: piece.into() });
         Ok(piece.len())
     }
 
@@ -122,7 +122,7 @@ impl Write for Speaking {
 
 impl Drop for Speaking {
     fn drop(&mut self) {
-        self.0.leader.say(&ToLeader::End { member: self.0.number() });
+        self.0.leader.queue_message(&ToLeader::End { member: self.0.number() });
     }
 }
 

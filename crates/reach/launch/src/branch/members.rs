@@ -39,9 +39,9 @@ impl Members {
     }
 
     /// Returns the event in a message. `Err`: the message breaks the protocol.
-    pub fn hear(&mut self, said: FromLeader) -> Result<(usize, MemberEvent), String> {
+    pub fn accept_message(&mut self, message: FromLeader) -> Result<(usize, MemberEvent), String> {
         use Standing::{Awaited, Over, Up};
-        let (member, then, now, news) = match said {
+        let (member, then, now, news) = match message {
             FromLeader::Up { member, facts } => (member, Awaited, Up, MemberEvent::Up(self.facts(&facts)?)),
             FromLeader::Unreached { member, why } => (member, Awaited, Over, MemberEvent::Unreached(words(&why))),
             FromLeader::Bytes { bytes, .. } if bytes.len() > CHUNK => return Err("it sends more than it may".into()),
@@ -105,29 +105,36 @@ mod tests {
     #[test]
     fn a_leader_tells_of_its_own_hosts_alone_and_of_each_in_its_order() {
         let mut members = Members::new(3, None);
-        assert!(matches!(members.hear(up(0)), Ok((0, MemberEvent::Up(_)))));
-        assert!(members.hear(up(0)).is_err(), "it is up already");
-        assert!(matches!(members.hear(bytes(0, CHUNK)), Ok((0, MemberEvent::Bytes(bytes))) if bytes.len() == CHUNK));
-        assert!(members.hear(bytes(0, CHUNK + 1)).is_err());
-        assert!(members.hear(bytes(1, 1)).is_err() && members.hear(ended(1)).is_err(), "it is not up");
+        assert!(matches!(members.accept_message(up(0)), Ok((0, MemberEvent::Up(_)))));
+        assert!(members.accept_message(up(0)).is_err(), "it is up already");
+        assert!(
+            matches!(members.accept_message(bytes(0, CHUNK)), Ok((0, MemberEvent::Bytes(bytes))) if bytes.len() == CHUNK)
+        );
+        assert!(members.accept_message(bytes(0, CHUNK + 1)).is_err());
+        assert!(
+            members.accept_message(bytes(1, 1)).is_err() && members.accept_message(ended(1)).is_err(),
+            "it is not up"
+        );
         for member in [3, u32::MAX] {
-            assert!(members.hear(up(member)).unwrap_err().contains("not given"));
+            assert!(members.accept_message(up(member)).unwrap_err().contains("not given"));
         }
-        assert!(members.hear(FromLeader::Up { member: 1, facts: "{}".into() }).is_err());
+        assert!(members.accept_message(FromLeader::Up { member: 1, facts: "{}".into() }).is_err());
         let unreached = FromLeader::Unreached { member: 1, why: "no route".into() };
-        assert!(matches!(members.hear(unreached), Ok((1, MemberEvent::Unreached(why))) if why == "no route"));
-        assert!(members.hear(up(1)).is_err(), "it could not be opened");
-        let Ok((0, MemberEvent::Ended { reason, all_ended: true })) = members.hear(ended(0)) else { panic!() };
+        assert!(matches!(members.accept_message(unreached), Ok((1, MemberEvent::Unreached(why))) if why == "no route"));
+        assert!(members.accept_message(up(1)).is_err(), "it could not be opened");
+        let Ok((0, MemberEvent::Ended { reason, all_ended: true })) = members.accept_message(ended(0)) else {
+            panic!()
+        };
         assert_eq!(reason.len(), WORDS);
-        assert!(members.hear(bytes(0, 1)).is_err(), "it has ended");
+        assert!(members.accept_message(bytes(0, 1)).is_err(), "it has ended");
         assert!(!members.all_answered());
         assert_eq!(members.give_up(), [2]);
-        assert!(members.all_answered() && members.hear(up(2)).is_err());
+        assert!(members.all_answered() && members.accept_message(up(2)).is_err());
     }
 
     #[test]
     fn the_clock_of_a_member_is_compared_through_that_of_its_leader() {
-        let ahead = |leader| match Members::new(1, leader).hear(up(0)) {
+        let ahead = |leader| match Members::new(1, leader).accept_message(up(0)) {
             Ok((0, MemberEvent::Up(facts))) => facts.ahead,
             other => panic!("{other:?}"),
         };

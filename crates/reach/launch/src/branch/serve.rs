@@ -17,7 +17,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Opens channels to the members in the first message and passes on all messages. When the input ends, it ends the
-/// input of the members. Calls `heard` for each read from the coordinator. The caller ends the processes that are
+/// input of the members. Calls `spawn_reader` for each read from the coordinator. The caller ends the processes that are
 /// left.
 pub fn serve(
     from: impl Read + Send + 'static,
@@ -35,7 +35,7 @@ pub fn serve(
         let options = options.clone();
         match homing_os::threads::begin(move || host.attend(member, &options)) {
             Ok(thread) => threads.push(thread),
-            Err(e) => refused.say(&FromLeader::Unreached { member: at as u32, why: e.to_string() }),
+            Err(e) => refused.send_message(&FromLeader::Unreached { member: at as u32, why: e.to_string() }),
         }
     }
     let obeyed = obey(&mut from, &ways, heard);
@@ -86,7 +86,7 @@ impl<W> Clone for Voice<W> {
 
 impl<W: Write> Voice<W> {
     /// Sends a message. The reader of the coordinator's messages notices a coordinator that is gone.
-    fn say(&self, message: &FromLeader) {
+    fn send_message(&self, message: &FromLeader) {
         if let Some(to) = &mut *lock(&self.0) {
             let _ = crate::wire::send(to, message).and_then(|()| Ok(to.flush()?));
         }
@@ -153,7 +153,7 @@ impl<W: Write> MemberSink<W> {
     /// Serves a member from its connection to its end.
     fn attend(&self, member: MemberTarget, options: &Options) {
         let at = self.at;
-        let unreached = |why: String| self.voice.say(&FromLeader::Unreached { member: at, why });
+        let unreached = |why: String| self.voice.send_message(&FromLeader::Unreached { member: at, why });
         // The first member is this host.
         let target = (at != 0).then_some(&*member.target);
         let Channel { facts, to, mut from, keeper, .. } = match crate::open_child(&member.name, target, options) {
@@ -171,11 +171,11 @@ impl<W: Write> MemberSink<W> {
             return unreached("nobody wants it any more".into());
         }
         let facts = serde_json::to_string(&facts).expect("facts are plain data");
-        self.voice.say(&FromLeader::Up { member: at, facts });
+        self.voice.send_message(&FromLeader::Up { member: at, facts });
         self.relay(&mut from);
         let end = witness.end(&target.map_or(Via::Local, |target| Via::Ssh { target: target.into() }));
         let all_ended = end.left == Left::Nothing;
-        self.voice.say(&FromLeader::Ended { member: at, reason: end.reason(), all_ended });
+        self.voice.send_message(&FromLeader::Ended { member: at, reason: end.reason(), all_ended });
         self.way.kill();
     }
 
@@ -184,7 +184,7 @@ impl<W: Write> MemberSink<W> {
         while let Ok(bytes @ [_, ..]) = from.fill_buf() {
             let bytes = bytes[..bytes.len().min(CHUNK)].to_vec();
             from.consume(bytes.len());
-            self.voice.say(&FromLeader::Bytes { member: self.at, bytes });
+            self.voice.send_message(&FromLeader::Bytes { member: self.at, bytes });
         }
     }
 }

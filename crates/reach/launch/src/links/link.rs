@@ -99,7 +99,7 @@ impl<T> HostLink<T> {
     }
 
     /// Queues a message for the next flush. An error means that the message is too large.
-    pub fn say(&mut self, message: &ToWorker) -> Result<(), WireError> {
+    pub fn queue_message(&mut self, message: &ToWorker) -> Result<(), WireError> {
         crate::wire::encode(message, &mut self.out)
     }
 
@@ -118,7 +118,7 @@ impl<T> HostLink<T> {
         })
     }
 
-    pub(super) fn hear(&mut self, heard: HostEvent, now: Instant) -> Option<HostNews> {
+    pub(super) fn handle_event(&mut self, heard: HostEvent, now: Instant) -> Option<HostNews> {
         use Standing::{Cut, Lost, Pending, Up};
         Some(match (heard, self.standing) {
             (HostEvent::Up { facts, to, keeper }, Pending) => {

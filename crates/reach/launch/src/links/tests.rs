@@ -14,7 +14,7 @@ impl Led for Nobody {
     fn end(&self, _: Duration) {}
 
     fn ended(&self) -> ChannelEnd {
-        ChannelEnd { why: String::new(), said: None, left: Left::Nothing }
+        ChannelEnd { why: String::new(), last_line: None, left: Left::Nothing }
     }
 }
 
@@ -84,13 +84,13 @@ fn short(news: Option<HostNews>) -> String {
 }
 
 impl LinksFixture {
-    fn hear(&mut self, at: usize, heard: HostEvent) -> String {
-        short(self.links.hear(at, heard, self.begun))
+    fn handle_event(&mut self, at: usize, heard: HostEvent) -> String {
+        short(self.links.handle_event(at, heard, self.begun))
     }
 
     fn up(&mut self, at: usize) -> Receiver<Vec<u8>> {
         let (up, from) = up();
-        assert_eq!(self.hear(at, up), "up");
+        assert_eq!(self.handle_event(at, up), "up");
         from
     }
 
@@ -114,15 +114,18 @@ fn what_is_said_to_a_host_reaches_it_while_it_is_up() {
     let mut world = world(&["n1"]);
     assert!(world.links[0].is_pending() && !world.links[0].is_up());
     let from = world.up(0);
-    world.links[0].say(&ToWorker::Ping).unwrap();
+    world.links[0].queue_message(&ToWorker::Ping).unwrap();
     assert!(from.try_recv().is_err());
     world.links.flush();
     assert!(from.try_recv().is_ok());
     world.links[0].close();
-    world.links[0].say(&ToWorker::Ping).unwrap();
+    world.links[0].queue_message(&ToWorker::Ping).unwrap();
     world.links.flush();
     assert!(from.recv().is_err() && world.links[0].out.is_empty(), "its input has ended");
-    assert_eq!((world.hear(0, words()), world.hear(0, gone())), ("nothing".into(), "lost: it ended".into()));
+    assert_eq!(
+        (world.handle_event(0, words()), world.handle_event(0, gone())),
+        ("nothing".into(), "lost: it ended".into())
+    );
 }
 
 #[test]
@@ -130,11 +133,11 @@ fn what_ran_on_a_host_that_is_cut_off_is_lost_when_its_lease_is_over() {
     let mut world = world(&["n1"]);
     let _from = world.up(0);
     let told = "cut: no way; what ran there may run for up to 30 s and is not run elsewhere before";
-    assert_eq!(world.hear(0, cut()), told);
+    assert_eq!(world.handle_event(0, cut()), told);
     assert!(!world.links[0].is_up() && !world.links[0].is_pending());
-    assert_eq!((world.hear(0, words()), world.hear(0, cut())), ("nothing".into(), "nothing".into()));
+    assert_eq!((world.handle_event(0, words()), world.handle_event(0, cut())), ("nothing".into(), "nothing".into()));
     assert_eq!(world.look_until(1..=60), [], "no silence is waited for");
-    assert_eq!(world.hear(0, gone()), "lost: it ended");
+    assert_eq!(world.handle_event(0, gone()), "lost: it ended");
     assert_eq!(world.links.len(), 1, "nothing stood still here");
 }
 
@@ -144,11 +147,11 @@ fn a_host_that_is_silent_is_lost_and_not_heard_any_more() {
     let (_n1, _n2) = (world.up(0), world.up(1));
     assert_eq!(world.look_until(1..=20), []);
     let heard = world.at(20);
-    assert_eq!(short(world.links.hear(1, words(), heard)), "words");
+    assert_eq!(short(world.links.handle_event(1, words(), heard)), "words");
     let silent = (0, "lost: the link to it was lost: nothing was heard for 30 s".to_string());
     assert_eq!(world.look_until(21..=50), [silent]);
-    assert_eq!(world.hear(0, words()), "nothing");
-    assert_eq!(world.hear(0, gone()), "lost: it ended", "as Slurm may tell why");
+    assert_eq!(world.handle_event(0, words()), "nothing");
+    assert_eq!(world.handle_event(0, gone()), "lost: it ended", "as Slurm may tell why");
     assert!(world.links[1].is_up());
 }
 
@@ -158,7 +161,7 @@ fn what_slurm_says_of_its_end_counts_more() {
     let _from = world.up(0);
     let fate = Some(SlurmEnd { text: "Slurm ended job 7: CANCELLED".into(), counts: false, ask_again: false });
     assert_eq!(
-        world.hear(0, HostEvent::Gone { reason: "status 143".into(), fate }),
+        world.handle_event(0, HostEvent::Gone { reason: "status 143".into(), fate }),
         "lost: Slurm ended job 7: CANCELLED"
     );
 }
@@ -166,14 +169,14 @@ fn what_slurm_says_of_its_end_counts_more() {
 #[test]
 fn what_its_leader_does_not_reach_is_connected_to_from_here() {
     let mut world = world(&["n1", "n2", "unlucky"]);
-    assert_eq!((world.hear(0, astray()), world.reached()), ("nothing".into(), vec![0]));
+    assert_eq!((world.handle_event(0, astray()), world.reached()), ("nothing".into(), vec![0]));
     assert!(world.links[0].is_pending());
     let _n2 = world.up(1);
-    assert_eq!(world.hear(1, astray()), "astray: nobody leads");
+    assert_eq!(world.handle_event(1, astray()), "astray: nobody leads");
     world.links.follow(1, plan("n2"));
     assert!(world.links[1].is_followed() && world.links[3].is_pending());
-    assert_eq!((world.hear(1, gone()), world.reached()), ("lost: it ended".into(), vec![0, 3]));
-    assert_eq!(world.hear(2, astray()), "nothing");
+    assert_eq!((world.handle_event(1, gone()), world.reached()), ("lost: it ended".into(), vec![0, 3]));
+    assert_eq!(world.handle_event(2, astray()), "nothing");
     assert_eq!(world.look_until(1..=1), [(2, "refused: host unlucky: no link to it: no thread".into())]);
 }
 
@@ -182,9 +185,9 @@ fn a_branch_whose_leader_was_silent_comes_back_when_the_leader_is_lost() {
     let mut world = world(&["n1"]);
     let _from = world.up(0);
     assert_eq!(world.look_until(1..=31).len(), 1);
-    assert_eq!(world.hear(0, astray()), "astray: nobody leads");
+    assert_eq!(world.handle_event(0, astray()), "astray: nobody leads");
     world.links.follow(0, plan("n1"));
-    assert_eq!((world.hear(0, astray()), world.links.len()), ("nothing".into(), 2));
+    assert_eq!((world.handle_event(0, astray()), world.links.len()), ("nothing".into(), 2));
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn after_a_pause_of_our_own_nobody_is_lost_and_who_ended_comes_back_once() {
     world.links.come_back(0, world.at(3));
     assert_eq!(world.links.len(), 2, "nothing stood still");
     assert_eq!(world.look_until(60..=61), []);
-    assert_eq!(world.hear(0, gone()), "lost: it ended");
+    assert_eq!(world.handle_event(0, gone()), "lost: it ended");
     world.links.come_back(0, world.at(61));
     assert_eq!(world.links.notes(world.at(62), false), ["n1 is connected to anew: the run had stood still"]);
     world.links.come_back(0, world.at(61));
@@ -203,7 +206,7 @@ fn after_a_pause_of_our_own_nobody_is_lost_and_who_ended_comes_back_once() {
     let _n1 = world.up(2);
     assert!(world.links[1].is_up());
     world.links[1].plan.via = Via::Local;
-    assert_eq!(world.hear(1, gone()), "lost: it ended");
+    assert_eq!(world.handle_event(1, gone()), "lost: it ended");
     world.links.come_back(1, world.at(62));
     assert_eq!(world.links.len(), 3, "it did not stand still alone");
 }
@@ -214,14 +217,14 @@ fn what_becomes_of_many_hosts_at_once_is_told_in_one_line() {
     let _up: Vec<_> = (0..3).map(|at| world.up(at)).collect();
     assert_eq!(world.look_until(60..=61), []);
     for at in 0..3 {
-        world.hear(at, gone());
-        world.links.tell(at, &format!("n{} is lost: it ended", at + 1), world.at(61));
+        world.handle_event(at, gone());
+        world.links.add_note(at, &format!("n{} is lost: it ended", at + 1), world.at(61));
         world.links.come_back(at, world.at(61));
     }
     assert_eq!(world.links.notes(world.at(61), false), [""; 0], "others may follow");
     let both = ["n[1-3] is lost: it ended", "n[1-3] is connected to anew: the run had stood still"];
     assert_eq!(world.links.notes(world.at(62), false), both);
-    world.links.tell(0, "n1 is lost: it ended", world.at(70));
+    world.links.add_note(0, "n1 is lost: it ended", world.at(70));
     assert_eq!(world.links.notes(world.at(70), true), ["n1 is lost: it ended"]);
 }
 
@@ -232,8 +235,8 @@ fn refusals_are_told_together_and_what_is_not_used_is_not_heard() {
     let why = |host: &str| Some(format!("host {host}: its clock is wrong"));
     world.links.refuse(0, why("n1"), world.begun);
     assert!(world.links[0].is_refused() && !world.links[0].is_up());
-    assert_eq!((world.hear(0, words()), world.hear(0, gone())), ("nothing".into(), "nothing".into()));
-    assert!(world.hear(1, refused()).starts_with("refused"));
+    assert_eq!((world.handle_event(0, words()), world.handle_event(0, gone())), ("nothing".into(), "nothing".into()));
+    assert!(world.handle_event(1, refused()).starts_with("refused"));
     world.links.refuse(1, why("n2"), world.begun);
     assert!(world.links.refusals(world.begun, false).is_empty(), "another may follow");
     assert_eq!(world.links.refusals(world.at(1), false), ["host n[1-2]: its clock is wrong"]);

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 
 /// Writes one message, and the bytes that belong to it, in one call.
-pub fn say(to: &mut (impl Write + ?Sized), what: &impl serde::Serialize, bytes: &[u8]) -> io::Result<()> {
+pub fn write_message(to: &mut (impl Write + ?Sized), what: &impl serde::Serialize, bytes: &[u8]) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     line.extend(bytes);
@@ -29,8 +29,8 @@ mod tests {
     #[test]
     fn lines_are_whole_and_of_bounded_length() {
         let mut said = Vec::new();
-        say(&mut said, &"a\nb", b"").unwrap();
-        say(&mut said, &3, b"raw").unwrap();
+        write_message(&mut said, &"a\nb", b"").unwrap();
+        write_message(&mut said, &3, b"raw").unwrap();
         let mut from = &said[..];
         let mut next = || super::next(&mut from, 7);
         assert_eq!(next().unwrap().as_deref(), Some(&b"\"a\\nb\"\n"[..]));

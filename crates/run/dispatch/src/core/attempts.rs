@@ -126,7 +126,7 @@ impl Core {
         }
         let success = ended.outcome.is_success();
         if let (true, Some(read), Some(written)) = (success, ended.io.rchar, ended.io.wchar) {
-            self.admission.asked(running.reads(), read.saturating_sub(written));
+            self.admission.record_reads(running.reads(), read.saturating_sub(written));
         }
     }
 

@@ -206,14 +206,14 @@ impl AttemptRecord {
             io_wait: self.ended.as_ref().and_then(|e| e.io_wait.clone()),
             stdout_bytes: self.stdout_bytes,
             stderr_bytes: self.stderr_bytes,
-            said: self.said(),
+            said: self.error_line(),
             last: self.last,
             ran: self.ran,
         }
     }
 
     /// Returns the last line of a failed task's error output.
-    fn said(&self) -> Option<String> {
+    fn error_line(&self) -> Option<String> {
         let failed = self.last && !self.outcome.is_success();
         let sent = failed.then(|| [&self.tail[..], self.ended.as_ref().map_or(&[][..], |e| &e.stderr[..])].concat());
         sent.and_then(|bytes| homing_model::text::last_line(&bytes, SAID_BYTES))

@@ -15,7 +15,7 @@ impl<L: Listener> Shell<'_, L> {
     pub(super) fn take(&mut self, arrival: Arrival) -> Result<(), DispatchError> {
         match arrival {
             Arrival::Host(at, heard) => {
-                if let Some(news) = self.links.hear(at, heard, Instant::now()) {
+                if let Some(news) = self.links.handle_event(at, heard, Instant::now()) {
                     self.news(at, news)?;
                 }
             }
@@ -46,12 +46,12 @@ impl<L: Listener> Shell<'_, L> {
             (HostNews::Astray(reason), Some(ix)) => {
                 self.core.host_replaced(ix, &reason);
                 if !self.core.is_over() {
-                    self.asked = now;
+                    self.last_request = now;
                     self.links.follow(at, self.links[at].plan.clone());
                 }
             }
             (HostNews::Lost(reason, fate), Some(ix)) => {
-                self.asked = now;
+                self.last_request = now;
                 self.core.host_lost(ix, &reason, fate.as_ref().is_some_and(|fate| fate.counts), Moment::now());
                 match fate {
                     Some(fate) if fate.ask_again => self.ask_again(at),
@@ -82,7 +82,7 @@ impl<L: Listener> Shell<'_, L> {
         let ix = self.core.host_up(&plan.name, slots, facts);
         self.link_of.push(at);
         self.links[at].ix = Some(ix);
-        Ok(self.links[at].say(&self.begin)?)
+        Ok(self.links[at].queue_message(&self.begin)?)
     }
 
     fn incoming(&mut self, incoming: Incoming) -> Result<(), DispatchError> {

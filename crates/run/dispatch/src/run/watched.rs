@@ -13,7 +13,7 @@ impl<L: Listener> Shell<'_, L> {
             Some(false) => return self.shown.clear(),
             Some(true) => {}
         }
-        for asked in self.watched.asked() {
+        for asked in self.watched.take_requests() {
             match asked {
                 WatcherRequest::End(task) => self.core.end_task(task),
                 WatcherRequest::Show(task) => self.shown.extend(self.core.show_task(task).map(|ticket| (task, ticket))),
@@ -23,6 +23,6 @@ impl<L: Listener> Shell<'_, L> {
             let [out, err] = self.printer.so_far(*ticket, SHOWN_BYTES);
             self.watched.show(*task, &[out, err].concat());
         }
-        self.watched.tell(&self.core.live(homing_os::clock::wall_ns()));
+        self.watched.write_state(&self.core.live(homing_os::clock::wall_ns()));
     }
 }

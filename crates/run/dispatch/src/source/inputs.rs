@@ -20,13 +20,13 @@ pub struct RunInputs {
     resumed: bool,
     files: usize,
     /// Notes on the inputs for the user.
-    pub said: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl RunInputs {
     /// `cwd`: where relative names begin; `dir`: the run's folder.
     pub fn new(cwd: &Path, dir: &Path, resumed: bool) -> RunInputs {
-        RunInputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, said: Vec::new() }
+        RunInputs { cwd: cwd.into(), dir: dir.into(), resumed, files: 0, notes: Vec::new() }
     }
 
     /// Whether standard input would be typed by hand if it was read.
@@ -69,7 +69,7 @@ impl RunInputs {
         let mut file = File::open(&given)?;
         let known = file.metadata()?;
         if self.resumed {
-            self.said.push(format!(
+            self.notes.push(format!(
                 "{}: the homing that began this run kept no copy of it; what has changed in it since cannot be seen",
                 path.display()
             ));
@@ -89,7 +89,7 @@ impl RunInputs {
     fn whole(&mut self, path: &Path, name: &str, kept: &EarlierInput) -> io::Result<InputSource> {
         if let Some(said) = self.difference(path, kept) {
             let kept = kept.copy.display();
-            self.said
+            self.notes
                 .push(format!("{} {said}; the tasks are made of what it was then, kept in {kept}", path.display()));
         }
         let hold = name != STDIN && kept.length <= HELD_FILE;
@@ -125,7 +125,7 @@ impl RunInputs {
         if path == Path::new("-") {
             let text = "the run was cut off while it read its input; the rest is read from standard input, \
                         which must give all of it again, to its end (from /dev/null: only what is known is run)";
-            self.said.push(text.into());
+            self.notes.push(text.into());
         }
         let (keeping, copy) = (Keeping::go_on(&kept).map_err(not_kept)?, kept.copy.clone());
         let again = Some(self.cwd.join(path)).filter(|file| path != Path::new("-") && file.is_file());

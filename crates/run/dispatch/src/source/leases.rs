@@ -33,8 +33,8 @@ fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, 
 /// Returns the place of the leases of a server that has these names and holds one of the volumes. It is the folder in
 /// the cluster file, else the root of that volume. A server of NFS has one limit under any mount name, whether or not
 /// cluster files name it. The bricks of other file systems are separate servers.
-pub fn place(names: &[String], volumes: &[Volume], said: &BTreeMap<String, ServerSection>) -> Option<LeaseFolder> {
-    let ours = said.iter().find(|(section, _)| is_one_of(section, names));
+pub fn place(names: &[String], volumes: &[Volume], servers: &BTreeMap<String, ServerSection>) -> Option<LeaseFolder> {
+    let ours = servers.iter().find(|(section, _)| is_one_of(section, names));
     let volume = volume_of(names, volumes);
     let root = volume.map(|volume| volume.mount.point.to_path().join(FOLDER));
     let folder = ours.and_then(|(_, server)| server.leases.clone()).or(root)?;

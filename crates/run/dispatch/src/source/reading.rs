@@ -330,12 +330,12 @@ impl Looker {
             found = CommandInputs { cut: Vec::new(), ..self.finder.folder(base, CWD_LIMIT) };
         }
         found.volumes.extend(home.filter(|volume| shared && !found.volumes.contains(volume)));
-        self.tell(&found);
+        self.add_notes(&found);
         (found, guessed)
     }
 
     /// Adds notes about these inputs for the user, each once a run.
-    fn tell(&mut self, found: &CommandInputs) {
+    fn add_notes(&mut self, found: &CommandInputs) {
         let (mut notes, mut shared) = (Vec::new(), lock(&self.shared));
         if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut shared.told_bound, true)) {
             let path = cut.display();

@@ -1,7 +1,7 @@
 //! Handles hosts that join a build or leave it. The recipes of a lost host run again on others; a recipe that was lost
 //! with [`MOST_LOSSES`] hosts fails.
 
-use super::{Core, say};
+use super::{Core, print_message};
 use crate::asked::ToConnection;
 use homing_launch::wire::ToWorker;
 use homing_launch::{HostNews, MOST_LOSSES, lose};
@@ -16,14 +16,14 @@ impl Core {
             HostNews::Up(facts) => self.up(at, *facts),
             HostNews::Refused(error) => self.refuse(at, error.to_string()),
             HostNews::From(messages) => messages.into_iter().for_each(|message| self.worker_said(at, message)),
-            HostNews::Cut(why) => self.hosts.tell(at, &format!("{name} gets no new tasks: {why}"), Instant::now()),
+            HostNews::Cut(why) => self.hosts.add_note(at, &format!("{name} gets no new tasks: {why}"), Instant::now()),
             HostNews::Astray(why) => {
                 self.leaves(at, &why);
                 self.hosts.follow(at, self.hosts[at].plan.clone());
             }
             HostNews::Lost(reason, _) => {
                 if self.leaves(at, &reason) {
-                    self.hosts.tell(at, &format!("{name} is lost: {reason}"), Instant::now());
+                    self.hosts.add_note(at, &format!("{name} is lost: {reason}"), Instant::now());
                 }
                 self.lost(at, &reason);
                 self.hosts.come_back(at, Instant::now());
@@ -40,7 +40,7 @@ impl Core {
     /// Reports changes of hosts. Hosts with the same message share one line.
     fn tell_of_hosts(&mut self, ends: bool) {
         let now = Instant::now();
-        self.hosts.refusals(now, ends).iter().for_each(|line| say(line));
+        self.hosts.refusals(now, ends).iter().for_each(|line| print_message(line));
         self.hosts.notes(now, ends).iter().for_each(|line| self.note(line));
     }
 
@@ -67,16 +67,16 @@ impl Core {
         };
         let roots = vec![RawText::from(self.build.root.as_path())];
         let watch = ToWorker::Watch { roots };
-        [begin, watch].iter().for_each(|message| host.say(message).expect("messages without a list"));
+        [begin, watch].iter().for_each(|message| host.queue_message(message).expect("messages without a list"));
         // The indices are of one moment only, and samples follow.
         let facts = HostFacts { indices: Default::default(), ..host.facts.clone() };
         let host = host.name.clone();
-        self.tell(EventKind::HostUp { host, slots, facts });
+        self.report_event(EventKind::HostUp { host, slots, facts });
     }
 
     /// Excludes a host: it gets no recipes.
     fn refuse(&mut self, at: usize, why: String) {
-        self.tell(EventKind::HostUnfit { host: self.hosts[at].name.clone(), reason: why.clone() });
+        self.report_event(EventKind::HostUnfit { host: self.hosts[at].name.clone(), reason: why.clone() });
         self.hosts.refuse(at, Some(why), Instant::now());
     }
 
@@ -84,7 +84,7 @@ impl Core {
     fn leaves(&mut self, at: usize, why: &str) -> bool {
         let was_there = std::mem::take(&mut self.hosts[at].slots) > 0;
         if was_there {
-            self.tell(EventKind::HostLost { host: self.hosts[at].name.clone(), reason: why.into() });
+            self.report_event(EventKind::HostLost { host: self.hosts[at].name.clone(), reason: why.into() });
         }
         was_there
     }
@@ -93,15 +93,15 @@ impl Core {
     fn lost(&mut self, at: usize, why: &str) {
         for (_, mut running) in lose(&mut self.running, at) {
             self.vacate(&running);
-            running.asked.unfit.push(at);
-            running.asked.losses += 1;
-            let last = running.killed || running.asked.losses >= MOST_LOSSES;
+            running.request.unfit.push(at);
+            running.request.losses += 1;
+            let last = running.killed || running.request.losses >= MOST_LOSSES;
             self.gave_up(&running, running.lost(why), last);
             if !last || running.killed {
                 self.again(running);
             } else {
-                let why = format!("lost with {MOST_LOSSES} hosts: {}", running.asked.label());
-                let _ = running.asked.reply.send(ToConnection::Failed(why));
+                let why = format!("lost with {MOST_LOSSES} hosts: {}", running.request.label());
+                let _ = running.request.reply.send(ToConnection::Failed(why));
             }
         }
     }

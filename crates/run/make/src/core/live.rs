@@ -34,13 +34,13 @@ impl Core {
     }
 
     fn under_way(&self, task: TaskId) -> Option<&RecipeAttempt> {
-        self.running.values().find(|running| self.reporter.task(running.asked.id) == Some(task))
+        self.running.values().find(|running| self.reporter.task(running.request.id) == Some(task))
     }
 
     /// Ends a task if it is running.
     pub(super) fn end_task(&mut self, task: TaskId) {
-        let Some(id) = self.under_way(task).map(|running| running.asked.id) else { return };
-        self.tell(EventKind::Note { text: format!("task {task} is ended, as somebody who watches wants it") });
+        let Some(id) = self.under_way(task).map(|running| running.request.id) else { return };
+        self.report_event(EventKind::Note { text: format!("task {task} is ended, as somebody who watches wants it") });
         self.kill(id);
     }
 }

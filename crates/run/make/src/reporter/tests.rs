@@ -95,7 +95,7 @@ fn of_what_a_compiler_prints_the_first_error_is_told_and_no_part_of_a_line() {
     let said = |printed: &[u8]| {
         let mut running = recipe(1, 0);
         running.prints(OutputStream::Err, printed);
-        running.said()
+        running.failure_message()
     };
     let error = "a.c:1:2: error: expected ';'\n 1 | x\n   |  ^\n";
     let printed = format!("a.c: In function 'f':\n{error}b.c:9:9: error: another\n   |  ^\n");
@@ -139,7 +139,7 @@ fn it_is_told_which_hosts_hold_what_a_recipe_reads() {
     let mut running = recipe(1, 0);
     assert_eq!(planned(&running, &hosts()), None, "not known");
     let on = [("n1", 100), ("n2.net", 200), ("nas", 600)].map(|(name, bytes)| (name.to_string(), bytes));
-    running.asked.inputs = RecipeInputs { bytes: 900, on: on.into() };
+    running.request.inputs = RecipeInputs { bytes: 900, on: on.into() };
     let from = vec![("n2".to_string(), 200), ("nas".to_string(), 600)];
     let expected = PlannedBytes { local: 100, remote: 800, remote_if_in_turn: 750, from };
     assert_eq!(planned(&running, &hosts()), Some(expected));

@@ -25,7 +25,7 @@ pub(crate) struct Attempt<'a> {
     /// The most memory at once, bytes.
     pub max_rss: Option<u64>,
     /// The last line of its error output, if it failed.
-    pub said: Option<&'a str>,
+    pub error_line: Option<&'a str>,
 }
 
 impl Attempt<'_> {
@@ -141,7 +141,7 @@ impl<'a> Story<'a> {
                         rchar: None,
                         cpu_us: None,
                         max_rss: None,
-                        said: None,
+                        error_line: None,
                     });
                 }
                 EventKind::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, said, last, .. } => {
@@ -155,7 +155,7 @@ impl<'a> Story<'a> {
                     let used = io.user_us + io.sys_us;
                     ended.cpu_us = (used > 0).then_some(used);
                     ended.max_rss = Some(io.max_rss).filter(|n| *n > 0);
-                    ended.said = said.as_deref();
+                    ended.error_line = said.as_deref();
                 }
                 EventKind::HostLost { host, reason } => {
                     story.present.extend(numbers.get(host.as_str()).map(|n| (at, *n, false)));

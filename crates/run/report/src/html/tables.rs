@@ -87,7 +87,7 @@ fn tasks(page: &mut String, story: &Story, title: &str, about: &str, rows: &[&At
     open_class(page, "tasks", title, about, &columns);
     for a in rows {
         let outcome = a.outcome.map_or("no end recorded".into(), how);
-        let outcome = a.said.map_or(outcome.clone(), |said| format!("{outcome}: {said}"));
+        let outcome = a.error_line.map_or(outcome.clone(), |said| format!("{outcome}: {said}"));
         let mut cells = vec![(a.task.to_string(), None), (story.hosts[a.host].to_string(), None)];
         cells.extend([(clip(&outcome, 240), None), (clip(&a.command, 160), None)]);
         cells.extend(numbers.iter().map(|(_, get, print)| (known(get(a), *print), get(a))));

@@ -145,7 +145,7 @@ impl Now {
     /// Returns the last failures, the latest first.
     pub fn failure_states(&self) -> Vec<FailureState> {
         let state = |failed: &FailedTask| {
-            let said = failed.said.as_ref().map_or(String::new(), |said| format!("  {said}"));
+            let said = failed.error_line.as_ref().map_or(String::new(), |said| format!("  {said}"));
             let (how, command) = (how(&failed.outcome), format!("{}{said}", failed.command.display()));
             FailureState { task: failed.task, host: failed.host.clone(), how, took: span(failed.wall_us), command }
         };

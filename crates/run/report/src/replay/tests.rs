@@ -107,7 +107,7 @@ impl ReplayFixture {
     }
 
     /// Returns the changes to n1's link in the report, each with the part of the time that it saves.
-    fn told(self) -> Vec<(ClusterChange, f64)> {
+    fn predicted_savings(self) -> Vec<(ClusterChange, f64)> {
         let full = self.tally().full();
         let about = |(change, saves): &(ClusterChange, crate::change::Saves)| match saves {
             crate::change::Saves::About(part) => (change.clone(), *part),
@@ -130,7 +130,7 @@ fn agrees(world: ReplayFixture) {
         ClusterChange::Copy(other) => panic!("{other:?}"),
         ClusterChange::Host => ReplayFixture { hosts: world.hosts + 1, ..world },
     };
-    let told = world.told();
+    let told = world.predicted_savings();
     assert_eq!(told.len(), 3);
     for (change, saves) in told {
         let (predicted, after) = (before * (1.0 - saves), then(&change).seconds());
@@ -189,7 +189,7 @@ fn a_replay_that_is_off_predicts_nothing_and_says_so() {
         text.contains("at most -") && text.contains("(no more is known: played again as it was, it takes "),
         "{text}"
     );
-    assert!(ReplayFixture { pause_us: 2_000_000, ..WORLD }.told().len() == 3);
+    assert!(ReplayFixture { pause_us: 2_000_000, ..WORLD }.predicted_savings().len() == 3);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::compare::{Compared, Sample};
 use super::lasting::{self, is_own};
 use super::trials::{Trial, TunableKind};
-use crate::Tell;
+use crate::ProgressReporter;
 use crate::net::Hosts;
 use homing_exec::Remote;
 use homing_model::{Failure, NodeSet};
@@ -52,23 +52,23 @@ pub struct Tuner<'a> {
     /// Whether kept values are also written to files for the next boot.
     pub lasting: bool,
     /// Shows progress and notes to the user.
-    pub tell: Tell,
+    pub reporter: ProgressReporter,
 }
 
 impl Tuner<'_> {
     /// Carries out a trial. `seen` has the state of the hosts, and is updated if the trial is kept.
     pub fn tries(&self, trial: Trial, seen: &mut BTreeMap<String, Observed>) -> Result<Tried, Failure> {
-        (self.tell.progress)(&format!("{}: measured as it is", trial.name));
+        (self.reporter.progress)(&format!("{}: measured as it is", trial.name));
         let before = self.samples()?;
         let steps = match planned(&trial, seen) {
             Ok(steps) => steps,
             Err(why) => return Ok(Tried { trial, compared: Vec::new(), fate: TrialResult::Failed(why) }),
         };
-        (self.tell.progress)(&format!("{}: set on {}", trial.name, names(steps.keys())));
+        (self.reporter.progress)(&format!("{}: set on {}", trial.name, names(steps.keys())));
         let guarded = self.guarded(&trial, &steps);
         let compared = match self.set(&trial, &guarded) {
             Ok(()) => {
-                (self.tell.progress)(&format!("{}: measured again", trial.name));
+                (self.reporter.progress)(&format!("{}: measured again", trial.name));
                 self.samples().map(|after| Compared::all(&before, &after)).map_err(|e| e.message)
             }
             Err(why) => Err(why),
@@ -150,13 +150,13 @@ impl Tuner<'_> {
         for host in hosts {
             match lasting::steps(trial, host, seen.entry(host.clone()).or_default()) {
                 Ok(steps) => drop(all.insert(host.clone(), steps)),
-                Err(why) => (self.tell.note)(&format!("{host}: {} is lost at its next boot: {why}", trial.name)),
+                Err(why) => (self.reporter.note)(&format!("{host}: {} is lost at its next boot: {why}", trial.name)),
             }
         }
         let phase = ChangePhase { name: "files for the next boot".into(), steps: all, ..ChangePhase::default() };
         let failed = carry_out(self.executor, &[phase], &mut |_| {});
         let lost = failed.iter().map(|(host, why)| format!("{host}: {} is lost at its next boot: {why}", trial.name));
-        lost.for_each(|line| (self.tell.note)(&line));
+        lost.for_each(|line| (self.reporter.note)(&line));
         failed.is_empty()
     }
 }

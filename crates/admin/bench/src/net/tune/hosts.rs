@@ -91,7 +91,7 @@ pub fn take_back(executor: &SshExecutor, names: &[String]) -> (Vec<String>, bool
         };
         told.extend(to_take_back(&mut there).into_iter().map(|why| format!("{host}: {why}")));
         let undone = undo(&there);
-        let back = undone.steps.iter().map(|step| format!("{host}: {}", step.change.told()));
+        let back = undone.steps.iter().map(|step| format!("{host}: {}", step.change.description()));
         told.extend(back.chain(undone.changed.iter().map(|why| format!("{host}: {why}"))));
         phase.steps.insert(host.clone(), undone.steps);
         phase.void.insert(host, undone.void);

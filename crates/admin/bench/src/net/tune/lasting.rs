@@ -31,7 +31,7 @@ pub fn to_take_back(seen: &mut Observed) -> Vec<String> {
     let mut journal = std::mem::take(&mut seen.journal);
     journal.retain(|(_, change)| is_own(change));
     let of_up = |change: &HostChange| match change {
-        HostChange::Sysctl { key, .. } => up::says(seen, key),
+        HostChange::Sysctl { key, .. } => up::sets_key(seen, key),
         HostChange::Link { interface, setting, .. } => up::sets(seen, interface, setting),
         _ => false,
     };
@@ -115,7 +115,7 @@ mod tests {
             seen.journal.push((format!("{n:08}.json"), change));
         }
         plan(&[HostRequirement::file(up::FILE, format!("vm.swappiness = 1\n{both} = 3\n"))], &mut seen).unwrap();
-        assert!(up::says(&seen, both) && !up::says(&seen, ours));
+        assert!(up::sets_key(&seen, both) && !up::sets_key(&seen, ours));
         let stays = to_take_back(&mut seen);
         assert_eq!(
             stays,

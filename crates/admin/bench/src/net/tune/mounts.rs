@@ -47,10 +47,10 @@ impl Tuner<'_> {
     }
 
     fn both(&self, trial: &Trial, through: &Through, now: u32, hosts: &[String]) -> Result<Vec<Compared>, Failure> {
-        (self.tell.progress)(&format!("{}: measured with {now} a server", trial.name));
+        (self.reporter.progress)(&format!("{}: measured with {now} a server", trial.name));
         self.sample_mounts(through, now, hosts)?;
         let before = self.rates(through, now, hosts)?;
-        (self.tell.progress)(&format!("{}: measured", trial.name));
+        (self.reporter.progress)(&format!("{}: measured", trial.name));
         let after = self.rates(through, through.connections, hosts)?;
         let written = Compared::rates(Quantity::Written, before.written, after.written);
         Ok(written.into_iter().chain(Compared::rates(Quantity::Read, before.read, after.read)).collect())

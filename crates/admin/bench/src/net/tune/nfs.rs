@@ -60,7 +60,7 @@ pub fn beside(version: &str) -> &'static str {
 }
 
 /// Returns the servers in the file, each with its number of connections.
-fn told(seen: &Observed) -> BTreeMap<String, u32> {
+fn configured_connections(seen: &Observed) -> BTreeMap<String, u32> {
     let text = seen.text(FILE).and_then(|text| block_of(text, BLOCK)).unwrap_or("");
     let mut all = BTreeMap::new();
     let mut server = "";
@@ -77,12 +77,12 @@ fn told(seen: &Observed) -> BTreeMap<String, u32> {
 /// Returns the number of connections that the next mount of this server gets.
 pub fn connections(seen: &Observed, server: &str) -> u32 {
     let has = || mounted(seen).into_iter().find(|one| one.server == server).map(|one| one.connections);
-    told(seen).get(server).copied().or_else(has).unwrap_or(1)
+    configured_connections(seen).get(server).copied().or_else(has).unwrap_or(1)
 }
 
 /// Wants this number for the server; the other servers of the file stay.
 pub fn wanted(seen: &Observed, server: &str, connections: u32) -> HostRequirement {
-    let mut all = told(seen);
+    let mut all = configured_connections(seen);
     all.insert(server.into(), connections);
     let lines = all.iter().fold(String::new(), |mut text, (server, number)| {
         let _ = writeln!(text, "[ Server \"{server}\" ]\nnconnect={number}");

@@ -244,7 +244,7 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
 
 /// Returns an error if the cluster file sets one of the keys: it has the user's own choice.
 fn told_by_up(hosts: &[Facts], keys: &[&str]) -> Result<(), String> {
-    let of_up = |key: &&&str| hosts.iter().any(|facts| up::says(&facts.seen, key));
+    let of_up = |key: &&&str| hosts.iter().any(|facts| up::sets_key(&facts.seen, key));
     keys.iter()
         .find(of_up)
         .map_or(Ok(()), |key| Err(format!("the cluster file says what {key} is to be: homing up has set it")))

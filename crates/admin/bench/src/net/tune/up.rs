@@ -7,7 +7,7 @@ use homing_steps::{Lasting, Observed};
 pub const FILE: &str = "/etc/sysctl.d/60-homing.conf";
 
 /// Whether that file sets a key.
-pub fn says(seen: &Observed, key: &str) -> bool {
+pub fn sets_key(seen: &Observed, key: &str) -> bool {
     let lines = seen.text(FILE).unwrap_or("").lines();
     lines.filter_map(|line| line.split_once('=')).any(|(name, _)| name.trim() == key)
 }

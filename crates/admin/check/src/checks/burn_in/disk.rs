@@ -14,7 +14,7 @@ static SLOW: Code = Code {
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_disk",
-    ask: r#"d=$(mktemp -d /var/tmp/homing-check-XXXXXX) || exit 1
+    script: r#"d=$(mktemp -d /var/tmp/homing-check-XXXXXX) || exit 1
 trap 'rm -rf "$d"' EXIT; trap 'exit 1' HUP INT TERM
 if command -v fio >/dev/null; then
   for w in read randread; do

@@ -1,7 +1,7 @@
 //! A large file in memory: are its bytes unchanged when they are read, and is reading as fast as on the twins?
 
 use super::processors::{LOOK, WRONG};
-use super::{slow, told};
+use super::{rows_of_kind, slow};
 use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 
 static SLOW: Code = Code {
@@ -17,7 +17,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_memory",
     // 2 GB at most and a quarter of the free memory. The file has no name once it is open: nothing of it remains when
     // the script ends for any reason.
-    ask: r#"m=$(awk -v b="$BURN" '$1 == "MemAvailable:" {m = int($2 / 4096); m = m > 2000 ? 2000 : m; print (m > b * 100 ? b * 100 : m)}' /proc/meminfo)
+    script: r#"m=$(awk -v b="$BURN" '$1 == "MemAvailable:" {m = int($2 / 4096); m = m > 2000 ? 2000 : m; print (m > b * 100 ? b * 100 : m)}' /proc/meminfo)
 f=$(mktemp /dev/shm/homing-check-XXXXXX) && exec 9<> "$f" && rm "$f" || exit 1
 head -c "${m}000000" /dev/zero | tr '\0' '\125' >&9
 [ "$(stat -L -c %s /proc/self/fd/9)" = "${m}000000" ] || { printf 'note\tmemory: no room in /dev/shm\n'; exit 0; }
@@ -34,7 +34,7 @@ printf 'wrong\t%s\n' "$(tr -d '\125' < /proc/self/fd/9 | wc -c)""#,
 
 fn judge(answers: &Answers) -> Vec<HostFinding> {
     let wrong = answers.hosts.iter().filter_map(|host| {
-        let bytes = told(host, "wrong").filter_map(|row| row.get(1)).find(|bytes| *bytes != "0")?;
+        let bytes = rows_of_kind(host, "wrong").filter_map(|row| row.get(1)).find(|bytes| *bytes != "0")?;
         let seen = format!("{bytes} bytes of a file in /dev/shm are not what was written");
         Some(WRONG.on(host, "its memory loses what was written", seen).look(LOOK))
     });

@@ -42,7 +42,7 @@ pub type PeakRates = BTreeMap<String, (f64, String)>;
 /// Adds the best earlier rates to a host.
 pub fn remember(host: &mut HostAnswers, best: &PeakRates) {
     let rows = best.iter().map(|(what, (rate, when))| vec![what.clone(), rate.to_string(), when.clone()]);
-    host.say(KEPT, rows.collect());
+    host.set_rows(KEPT, rows.collect());
 }
 
 /// Replaces rates by the present ones that are better.
@@ -57,16 +57,16 @@ pub fn better(best: &mut PeakRates, host: &HostAnswers, now: &str) {
 
 /// Returns a host's rates in MB/s, by quantity.
 pub fn rates(host: &HostAnswers) -> BTreeMap<&str, f64> {
-    told(host, "rate").filter_map(|row| Some((row.get(1)?.as_str(), positive(row.get(2)?)?))).collect()
+    rows_of_kind(host, "rate").filter_map(|row| Some((row.get(1)?.as_str(), positive(row.get(2)?)?))).collect()
 }
 
 /// Returns the quantities that could not be measured on a host, and why.
 pub fn notes(host: &HostAnswers) -> impl Iterator<Item = &str> {
-    told(host, "note").filter_map(|row| Some(row.get(1)?.as_str()))
+    rows_of_kind(host, "note").filter_map(|row| Some(row.get(1)?.as_str()))
 }
 
 /// Returns the rows of all parts that begin with a word.
-fn told<'a>(host: &'a HostAnswers, first: &'a str) -> impl Iterator<Item = &'a [String]> {
+fn rows_of_kind<'a>(host: &'a HostAnswers, first: &'a str) -> impl Iterator<Item = &'a [String]> {
     let rows = CHECKS.iter().flat_map(|check| host.begun(check.key));
     rows.filter(move |row| row[0] == first).map(Vec::as_slice)
 }

@@ -1,6 +1,6 @@
 //! A connection from each host to the next of the set, and from the last to the first, all at the same time.
 
-use super::{SHARE, positive, than_before, told};
+use super::{SHARE, positive, rows_of_kind, than_before};
 use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 static SLOW: Code = Code {
@@ -19,7 +19,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     // takes one connection: that of the host before it in the set, with the secret of this run. The bytes that the
     // other end has received are counted, not those passed to the kernel. The port's number is fixed, because a
     // firewall may need a rule for it.
-    ask: r#"command -v perl >/dev/null || { printf 'note\tnetwork: no perl\n'; exit 0; }
+    script: r#"command -v perl >/dev/null || { printf 'note\tnetwork: no perl\n'; exit 0; }
 perl -MIO::Socket::INET -MTime::HiRes=time -e '
   my ($for, $token, $listener) = @ENV{"BURN", "TOKEN"};
   sub note { kill "KILL", $listener if $listener; print "note\tnetwork: @_\n"; exit 0 }
@@ -87,8 +87,9 @@ struct HostFlow<'a> {
 }
 
 fn flow(host: &HostAnswers) -> Option<HostFlow<'_>> {
-    let rate = positive(told(host, "rate").find(|row| row.get(1).is_some_and(|what| what == "network"))?.get(2)?)?;
-    Some(HostFlow { from: host, to: told(host, "to").next()?.get(1)?, rate })
+    let rate =
+        positive(rows_of_kind(host, "rate").find(|row| row.get(1).is_some_and(|what| what == "network"))?.get(2)?)?;
+    Some(HostFlow { from: host, to: rows_of_kind(host, "to").next()?.get(1)?, rate })
 }
 
 fn judge(answers: &Answers) -> Vec<HostFinding> {

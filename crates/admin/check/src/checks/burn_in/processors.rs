@@ -1,6 +1,6 @@
 //! All processors at once: do they compute right, and as fast as the twins'?
 
-use super::{slow, told};
+use super::{rows_of_kind, slow};
 use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 
 pub(super) static WRONG: Code = Code {
@@ -24,7 +24,7 @@ pub(super) const LOOK: &str = "dmesg | grep -iE 'mce|edac|error'; grep . /sys/de
 
 pub(crate) static CHECK: HostCheck = HostCheck {
     key: "burn_processors",
-    ask: r#"a=$(date +%s%3N) e=$(($(date +%s) + BURN))
+    script: r#"a=$(date +%s%3N) e=$(($(date +%s) + BURN))
 s=$(for _ in $(seq "$(nproc)"); do
   while head -c 50000000 /dev/zero | sha256sum && [ "$(date +%s)" -lt "$e" ]; do :; done &
 done | sort | uniq -c)
@@ -44,7 +44,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
 
 /// Reports a host whose digests of the same bytes differ among its processors, or from most hosts'.
 fn wrong(answers: &Answers, host: &HostAnswers) -> Option<HostFinding> {
-    let sums = |host| -> Vec<&[String]> { told(host, "sum").collect() };
+    let sums = |host| -> Vec<&[String]> { rows_of_kind(host, "sum").collect() };
     let own = sums(host);
     let like = answers.hosts.iter().filter(|other| sums(other) == own).count();
     let known = answers.hosts.iter().filter(|other| !sums(other).is_empty()).count();

@@ -138,7 +138,7 @@ fn made_day(drawn: &mut Drawn, day: u32, slow: f64) -> Vec<Hour> {
 }
 
 /// Returns how many of a thousand hosts are reported.
-fn told(seed: u64, slow: f64, same_work: bool) -> usize {
+fn count_reported(seed: u64, slow: f64, same_work: bool) -> usize {
     let mut drawn = Drawn(seed);
     let host = |_| {
         let of_host = Drawn((drawn.next() * 1e15) as u64 | 1);
@@ -155,9 +155,9 @@ fn told(seed: u64, slow: f64, same_work: bool) -> usize {
 #[test]
 fn made_work_tells_what_the_constants_are_worth() {
     for seed in [1, 2, 3] {
-        assert_eq!(told(seed, 1.0, true), 0, "well, with the same work each day");
-        assert!(told(seed, 1.0, false) <= 6, "well, with other work each day");
-        assert!(told(seed, 5.0, true) >= 750, "five times as slow");
-        assert!(told(seed, 10.0, false) >= 450, "ten times as slow, and other work");
+        assert_eq!(count_reported(seed, 1.0, true), 0, "well, with the same work each day");
+        assert!(count_reported(seed, 1.0, false) <= 6, "well, with other work each day");
+        assert!(count_reported(seed, 5.0, true) >= 750, "five times as slow");
+        assert!(count_reported(seed, 10.0, false) >= 450, "ten times as slow, and other work");
     }
 }

@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::runs::to_stdout;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use homing_bench::Tell;
+use homing_bench::ProgressReporter;
 use homing_bench::volume::{self, Bench, FioOperation, Setup, tune};
 use homing_exec::{Options, Remote};
 use homing_model::units::{bytes, count};
@@ -139,7 +139,7 @@ fn ops() -> impl TypedValueParser<Value = FioOperation> {
 }
 
 /// Prints progress for a user at a terminal, and notes always.
-pub(crate) const TELL: Tell = Tell {
+pub(crate) const TELL: ProgressReporter = ProgressReporter {
     progress: |line| {
         if crate::progress::place().is_some() {
             eprintln!("{line}");

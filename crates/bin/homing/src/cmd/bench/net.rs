@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     let servers = servers(args, &names)?;
     names.extend(servers.iter().filter(|server| !names.contains(server)).cloned().collect::<Vec<_>>());
-    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
+    let hosts = Hosts::query(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
     if args.curve.is_some() {
         return curve(&hosts, args);
     }

@@ -10,7 +10,7 @@ use homing_exec::{Options, Remote};
 use homing_model::text::shown_lines;
 use homing_model::{Failure, NodeSet, alike, exit};
 use homing_relay::{
-    DeliveryRequest, Fetch, Fetched, PackageReport, Packages, Unbrought, ask, bring, lacking, say_what,
+    DeliveryRequest, Fetch, Fetched, PackageReport, Packages, Unbrought, bring, lacking, query_packages, say_what,
 };
 use homing_setup::cache::{self, MissingPackageAction, Purpose};
 use homing_steps::SshExecutor;
@@ -55,7 +55,7 @@ impl Manner {
         Ok(SshExecutor { remote: Remote::new(options), sudo: self.sudo })
     }
 
-    fn say(&self, text: &str) {
+    fn print_message(&self, text: &str) {
         if !self.quiet && !self.json {
             eprintln!("{}", shown_lines(text));
         }
@@ -115,7 +115,8 @@ fn install(args: &Install) -> Result<i32, Failure> {
         let (wanted, failed, _) = say_what(&executor, &packages, Purpose::Install, |_| MissingPackageAction::Fail);
         (wanted, failed)
     } else {
-        ask(&executor, &packages, Purpose::Install, &[], &|text| args.manner.say(text)).map_err(Failure::system)?
+        query_packages(&executor, &packages, Purpose::Install, &[], &|text| args.manner.print_message(text))
+            .map_err(Failure::system)?
     };
     let mut came = PackageReport { failed, packages: args.packages.clone(), ..PackageReport::default() };
     let (files, odd) = cache::union(&wanted);
@@ -130,7 +131,7 @@ fn install(args: &Install) -> Result<i32, Failure> {
     let (fetch, script) = (Fetch::packages(&files), cache::came(&args.packages));
     let load =
         DeliveryRequest { wanted: &wanted, others: came.has.iter().cloned().collect(), fetch: &fetch, script: &script };
-    match bring(&executor, &load, &|text| args.manner.say(text)) {
+    match bring(&executor, &load, &|text| args.manner.print_message(text)) {
         Ok((by, gone)) => {
             came.fetched.by = Some(by);
             came.take(gone.confirmed(|hosts| lacking(&executor, &packages, hosts)));

@@ -24,6 +24,7 @@ pub struct Update {
 pub fn update(args: &Update) -> Result<i32, Failure> {
     let hosts = args.targets.hosts()?;
     let executor = args.manner.executor(&args.targets)?;
-    let came = homing_relay::indexes(&executor, &hosts, &[], &|text| args.manner.say(text)).map_err(Failure::system)?;
+    let came = homing_relay::indexes(&executor, &hosts, &[], &|text| args.manner.print_message(text))
+        .map_err(Failure::system)?;
     concluded(&hosts, &came, &args.manner)
 }

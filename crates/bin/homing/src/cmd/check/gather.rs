@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 /// Queries all hosts. `before` precedes the script. `early` is called as time goes by with the areas that all hosts
 /// have completed, and with the answers so far.
-pub fn ask(
+pub fn query_hosts(
     options: Options,
     hosts: &[String],
     before: &str,
@@ -66,7 +66,7 @@ pub fn once_more(
     }
     let deadline = if parts.is_empty() { deadline } else { deadline.max(ONCE_MORE) };
     let options = Options { tree: 0, command_timeout: Some(deadline), ..options };
-    let again = ask(options, &hosts, "", &parts, deadline, None)?.answers.hosts;
+    let again = query_hosts(options, &hosts, "", &parts, deadline, None)?.answers.hosts;
     homing_check::asked_again(answers, &again);
     Ok(())
 }
@@ -99,7 +99,8 @@ impl Screen<'_, '_> {
         let answered = heard.len() - asking.len();
         let open = homing_check::open(self.checks, &asking);
         if let Some(early) = &mut self.early {
-            let known: Vec<Area> = homing_check::asked(self.checks).filter(|area| !open.contains(area)).collect();
+            let known: Vec<Area> =
+                homing_check::queried_areas(self.checks).filter(|area| !open.contains(area)).collect();
             let read = || self.hosts.iter().zip(heard).map(|(name, heard)| HostAnswers::read(name, heard.chunks()));
             early(&known, &|| Answers { hosts: read().filter(|host| host.uid().is_some()).collect() });
         }
@@ -107,6 +108,6 @@ impl Screen<'_, '_> {
         let open: Vec<&str> = open.into_iter().map(Area::name).collect();
         let left = (self.begun.elapsed() > SOON).then_some(left);
         let line = progress::RequestProgress { answered, hosts: heard.len(), open: &open, left };
-        eprint!("\r{}\x1b[K", progress::asked(&line, place));
+        eprint!("\r{}\x1b[K", progress::request_line(&line, place));
     }
 }

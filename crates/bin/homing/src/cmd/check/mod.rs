@@ -129,18 +129,18 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let muted = mutes::load()?;
     let mut early =
         Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new(), in_doubt: BTreeSet::new() };
-    let mut tell = |known: &[Area], answers: &dyn Fn() -> Answers| early.tell(known, answers);
+    let mut tell = |known: &[Area], answers: &dyn Fn() -> Answers| early.print_areas(known, answers);
     let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
     let (asked, off) = without_off(&hosts)?;
     let mut gathered =
-        gather::ask(options.clone(), &asked, &before, &checks, deadline, live.then_some(&mut tell as _))?;
+        gather::query_hosts(options.clone(), &asked, &before, &checks, deadline, live.then_some(&mut tell as _))?;
     gathered.off = off;
     let early = early.lines;
     gather::once_more(options, &mut gathered.answers, &checks, deadline)?;
     place(&mut gathered.answers, &args)?;
     let measured =
         if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { DeepMeasurements::default() };
-    CheckSession { args: &args, only, checks, hosts, gathered, measured, muted, early }.tell()
+    CheckSession { args: &args, only, checks, hosts, gathered, measured, muted, early }.print_report()
 }
 
 /// Hosts that are switched off, each with a message.
@@ -150,7 +150,7 @@ type Off = Vec<(String, String)>;
 /// names and ports of all queried hosts, and would report the others as faults.
 fn without_off(hosts: &[String]) -> Result<(Vec<String>, Off), Failure> {
     let known = switched::all();
-    let told = |host: &String| Some((host.clone(), switched::told(&known, host)?));
+    let told = |host: &String| Some((host.clone(), switched::off_reason(&known, host)?));
     let off: Off = hosts.iter().filter_map(told).collect();
     let asked: Vec<String> = hosts.iter().filter(|host| !off.iter().any(|(off, _)| off == *host)).cloned().collect();
     match off.first().filter(|_| asked.is_empty()) {
@@ -187,7 +187,7 @@ struct Early<'a> {
 }
 
 impl Early<'_> {
-    fn tell(&mut self, known: &[Area], answers: &dyn Fn() -> Answers) {
+    fn print_areas(&mut self, known: &[Area], answers: &dyn Fn() -> Answers) {
         let new = |area: &&Area| {
             !self.lines.contains_key(area) && is_wanted(self.only, **area) && !self.in_doubt.contains(area)
         };
@@ -244,7 +244,7 @@ struct CheckSession<'a> {
 }
 
 impl CheckSession<'_> {
-    fn tell(self) -> Result<i32, Failure> {
+    fn print_report(self) -> Result<i32, Failure> {
         let mut found = homing_check::findings(&self.checks, &self.gathered.answers);
         found.retain(|finding| is_wanted(&self.only, finding.code.area()));
         let (of_volumes, volumes, mut unasked) = self.volumes()?;
@@ -270,7 +270,7 @@ impl CheckSession<'_> {
         let unknown =
             self.gathered.unknown(&self.checks).into_iter().chain(unasked).chain(measured).chain(faults).collect();
         let report = Report {
-            told,
+            findings: told,
             quiet,
             areas: looked_at(&self.checks, &self.only, volumes + vaults.count()),
             early: &self.early,
@@ -286,7 +286,8 @@ impl CheckSession<'_> {
         let status = report.status();
         if let Some(file) = &self.args.prometheus {
             let (answered, silent) = (self.gathered.answers.hosts.len(), self.gathered.silent.len());
-            let text = homing_check::prometheus::text(&report.told, &report.quiet, &sought, (answered, silent), now());
+            let text =
+                homing_check::prometheus::text(&report.findings, &report.quiet, &sought, (answered, silent), now());
             write_whole(file, &(text + &vaults.prometheus()))?;
         }
         let text = match self.args.json {

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Checks this host, and drains or resumes it in Slurm. The exit status is that of a check.
 pub fn run(checks: &[&HostCheck], deadline: Duration) -> Result<i32, Failure> {
     let options = Options { command_timeout: Some(deadline), ..Options::default() };
-    let mut gathered = gather::ask(options.clone(), &["localhost".into()], "", checks, deadline, None)?;
+    let mut gathered = gather::query_hosts(options.clone(), &["localhost".into()], "", checks, deadline, None)?;
     if let Some((_, why)) = gathered.silent.first() {
         return Err(Failure::system(format!("looking at this host: {why}")));
     }

@@ -136,7 +136,7 @@ impl Errand {
 
 /// Returns the standard input of the commands, if they have any.
 fn input(args: &Args, settings: &ExecSettings) -> Result<Option<Arc<InputSpool>>, Failure> {
-    let password = if settings.password { password::ask()? } else { Vec::new() };
+    let password = if settings.password { password::read_password()? } else { Vec::new() };
     let passes = !args.own.nostdin && !std::io::stdin().is_terminal();
     let source: Box<dyn Read + Send> = match (passes, settings.password) {
         (false, false) => return Ok(None),

@@ -10,7 +10,7 @@ const INTERRUPT: u8 = 3;
 
 /// Reads a password on the terminal, which does not show it, or as the first line of standard input if there is no
 /// terminal. Returns the line with its end.
-pub fn ask() -> Result<Vec<u8>, Failure> {
+pub fn read_password() -> Result<Vec<u8>, Failure> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let read = terminal.map_or_else(|_| line(&mut io::stdin().lock()), |terminal| hidden(&terminal));
     read.map_err(|e| {

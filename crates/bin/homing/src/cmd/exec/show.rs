@@ -186,7 +186,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    fn say(&self, lines: Vec<String>) {
+    fn print_lines(&self, lines: Vec<String>) {
         if !self.args.own.quiet {
             lines.iter().for_each(|line| eprintln!("homing: {line}"));
         }
@@ -195,7 +195,7 @@ impl<'a> Show<'a> {
     fn conclude(&self, interrupted: bool) -> i32 {
         let ended = self.hosts.iter().zip(&self.outcomes);
         // Printed at the end: a hundred hosts that failed alike share one line.
-        self.say(verdict::lines(ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)))));
+        self.print_lines(verdict::lines(ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)))));
         if interrupted {
             let open = ended.filter(|(_, o)| o.is_none()).map(|(h, _)| h.clone()).collect();
             eprintln!("homing: interrupted; {} had not finished: what runs there may still run", verdict::label(open));

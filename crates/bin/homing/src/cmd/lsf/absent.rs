@@ -1,6 +1,6 @@
 //! LSF commands that are installed only to name a replacement.
 
-use super::{Refusal, said};
+use super::{Refusal, lsf_refusal};
 
 /// Their names, each with its message.
 pub const ABSENT: &[(&str, &str)] = &[
@@ -17,5 +17,5 @@ pub const ABSENT: &[(&str, &str)] = &[
 /// Returns the refusal of such a command.
 pub fn refusal(name: &str) -> Refusal {
     let instead = ABSENT.iter().find(|(known, _)| *known == name).map_or("", |(_, instead)| instead);
-    said(format!("{name}: it is not there in homing: {instead}"))
+    lsf_refusal(format!("{name}: it is not there in homing: {instead}"))
 }

@@ -1,6 +1,6 @@
 //! `bkill`, `bstop`, `bresume`, `brequeue`.
 
-use super::{Refusal, options, own_name, said};
+use super::{Refusal, lsf_refusal, options, own_name};
 use homing_lsf::choose::{self, JobSelector};
 use homing_lsf::grammar::{BKILL, BREQUEUE};
 use homing_model::RawText;
@@ -35,13 +35,13 @@ pub fn permitted(job: &Job, shown: &str) -> Result<(), String> {
 fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     let grammar = if name == "brequeue" { &BREQUEUE } else { &BKILL };
     let Some(parsed) = options(name, grammar, words)? else { return Ok(0) };
-    let deed = Deed::of(name, &parsed).map_err(said)?;
-    let mut wanted = choose::all_wanted(&parsed.operands).map_err(said)?;
+    let deed = Deed::of(name, &parsed).map_err(lsf_refusal)?;
+    let mut wanted = choose::all_wanted(&parsed.operands).map_err(lsf_refusal)?;
     let filtered = ["J", "q", "u", "m", "g", "P", "app"].iter().any(|o| parsed.has(o));
     if wanted.is_empty() && !filtered {
-        return Err(said(format!("{name}: Job ID must be specified")));
+        return Err(lsf_refusal(format!("{name}: Job ID must be specified")));
     }
-    parsed.text("g").map(|g| choose::group(&g)).transpose().map_err(said)?;
+    parsed.text("g").map(|g| choose::group(&g)).transpose().map_err(lsf_refusal)?;
     let engine = super::engine()?;
     let others = parsed.has("u") || wanted.iter().any(|w| w.id != 0);
     let jobs = if others { engine.jobs()? } else { engine.own_jobs()? };

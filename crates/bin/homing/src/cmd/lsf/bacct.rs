@@ -1,6 +1,6 @@
 //! `bacct`: sums up the use of ended jobs, as `homing usage --jobs` does.
 
-use super::{Refusal, options, own_name, print, said};
+use super::{Refusal, lsf_refusal, options, own_name, print};
 use homing_lsf::account::{AccountFilter, JobAccounting, summary};
 use homing_lsf::grammar::BACCT;
 use homing_lsf::jobs;
@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 /// Sums up jobs that have ended.
 pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bacct", &BACCT, words)? else { return Ok(0) };
-    let selection = Selection::new(&parsed).map_err(said)?;
+    let selection = Selection::new(&parsed).map_err(lsf_refusal)?;
     let engine = super::engine()?;
     let own = own_name();
     let wanted = |stat: &str| match (parsed.has("d"), parsed.has("e")) {

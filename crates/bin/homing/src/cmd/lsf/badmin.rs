@@ -1,7 +1,7 @@
 //! `badmin`: closes and opens queues and hosts, and prints the settings that Snakemake and other programs read before
 //! they submit.
 
-use super::{Refusal, options, print, said};
+use super::{Refusal, lsf_refusal, options, print};
 use homing_lsf::grammar::{BADMIN, LSADMIN};
 use homing_lsf::options::text;
 use homing_model::RawText;
@@ -49,7 +49,7 @@ pub fn lsadmin(words: &[RawText]) -> Result<i32, Refusal> {
         }
         other => {
             let verb = other.unwrap_or("no word");
-            Err(said(format!(
+            Err(lsf_refusal(format!(
                 "lsadmin: {verb}: showconf is there; no daemon is to be controlled, and badmin opens hosts"
             )))
         }
@@ -58,7 +58,7 @@ pub fn lsadmin(words: &[RawText]) -> Result<i32, Refusal> {
 
 fn unknown(verb: &str) -> Refusal {
     let verbs: Vec<&str> = VERBS.iter().map(|(name, ..)| *name).collect();
-    said(format!("badmin: {verb}: those that are there are showconf, {}", verbs.join(", ")))
+    lsf_refusal(format!("badmin: {verb}: those that are there are showconf, {}", verbs.join(", ")))
 }
 
 /// Returns the queues or hosts that are named. Without a name it is this host; a queue must be named.
@@ -66,14 +66,14 @@ fn named(target: Target, known: &[String], words: &[RawText]) -> Result<Vec<Stri
     let names: Vec<String> = words.iter().map(text).collect();
     match (names.as_slice(), target) {
         ([], Target::Host) => return Ok(vec![homing_queue::host_name()]),
-        ([], _) => return Err(said("badmin: Queue name must be specified; all means all of them")),
+        ([], _) => return Err(lsf_refusal("badmin: Queue name must be specified; all means all of them")),
         ([all], _) if all == "all" => return Ok(known.to_vec()),
         _ => {}
     }
     match (names.iter().find(|name| !known.contains(name)), target) {
         (None, _) => Ok(names),
-        (Some(odd), Target::Host) => Err(said(format!("{odd}: Bad host name, host group name or cluster name"))),
-        (Some(odd), _) => Err(said(format!("{odd}: No such queue"))),
+        (Some(odd), Target::Host) => Err(lsf_refusal(format!("{odd}: Bad host name, host group name or cluster name"))),
+        (Some(odd), _) => Err(lsf_refusal(format!("{odd}: No such queue"))),
     }
 }
 
@@ -85,7 +85,7 @@ fn showconf() -> Result<i32, Refusal> {
 
 /// Returns the lines that LSF's daemons print about their configuration.
 fn folders(verb: &str) -> Result<String, Refusal> {
-    let missing = || said(format!("{verb}: call it where `homing lsf install` has put it"));
+    let missing = || lsf_refusal(format!("{verb}: call it where `homing lsf install` has put it"));
     let folder = super::install::folder().ok_or_else(missing)?;
     let (folder, unit) = (folder.display(), super::config::unit()?);
     Ok(format!(

@@ -1,7 +1,7 @@
 //! `blaunch`: runs a command on another host of the job, as a process of the job. MPI libraries start their daemons
 //! with it, as with ssh.
 
-use super::{Refusal, said};
+use super::{Refusal, lsf_refusal};
 use homing_launch::{Carried, Channel, Options, Via};
 use homing_lsf::options::text;
 use homing_model::RawText;
@@ -16,21 +16,21 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
     // mpirun gives options of ssh, which are skipped.
     let words: Vec<&RawText> = words.iter().skip_while(|word| word.0.starts_with(b"-")).collect();
     let Some((host, command)) = words.split_first().filter(|(_, command)| !command.is_empty()) else {
-        return Err(said("Usage: blaunch HOST COMMAND [ARGUMENT ...]"));
+        return Err(lsf_refusal("Usage: blaunch HOST COMMAND [ARGUMENT ...]"));
     };
     let host = text(host);
-    let hosts =
-        std::env::var("LSB_HOSTS").map_err(|_| said("blaunch: it is for jobs; elsewhere lsrun -m HOST COMMAND"))?;
+    let hosts = std::env::var("LSB_HOSTS")
+        .map_err(|_| lsf_refusal("blaunch: it is for jobs; elsewhere lsrun -m HOST COMMAND"))?;
     if !hosts.split(' ').any(|known| known == host) {
-        return Err(said(format!("blaunch: {host} is none of the hosts of this job: {hosts}")));
+        return Err(lsf_refusal(format!("blaunch: {host} is none of the hosts of this job: {hosts}")));
     }
-    let failed = |why: String| said(format!("blaunch: {host}: {why}"));
+    let failed = |why: String| lsf_refusal(format!("blaunch: {host}: {why}"));
     let own = host == homing_queue::host_name();
     let via = if own { Via::Local } else { Via::Ssh { target: host.clone() } };
     let options = Options { role: HOST, carried: Carried::Program, ..Options::default() };
     let opened = homing_launch::open(&host, &via, &options).map_err(|e| failed(e.to_string()))?;
     let Channel { mut to, from, keeper, .. } = opened;
-    let line = serde_json::to_string(&asked(command)?).map_err(|e| failed(e.to_string()))?;
+    let line = serde_json::to_string(&build_rank(command)?).map_err(|e| failed(e.to_string()))?;
     to.write_all(format!("{line}\n").as_bytes()).and_then(|()| to.flush()).map_err(|e| failed(e.to_string()))?;
     let ended = rank::follow(from);
     drop(to);
@@ -41,7 +41,7 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
 }
 
 /// Returns the command, its words joined as ssh joins them, with this directory and the job's variables.
-fn asked(command: &[&RawText]) -> Result<Rank, Refusal> {
+fn build_rank(command: &[&RawText]) -> Result<Rank, Refusal> {
     let cwd = crate::cmd::queue::sub::working_directory()?;
     let words: Vec<&[u8]> = command.iter().map(|word| word.0.as_slice()).collect();
     // Other variables stay here, as with ssh: mpirun passes its daemons everything as words.

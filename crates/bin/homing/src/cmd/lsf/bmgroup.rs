@@ -1,6 +1,6 @@
 //! `bmgroup`: lists groups of hosts, which are the groups of node sets (`@group`).
 
-use super::{Refusal, options, print, said};
+use super::{Refusal, lsf_refusal, options, print};
 use crate::cluster::Cluster;
 use homing_lsf::grammar::BMGROUP;
 use homing_lsf::options::text;
@@ -11,12 +11,12 @@ pub fn bmgroup(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bmgroup", &BMGROUP, words)? else { return Ok(0) };
     let cluster = Cluster::of_queue()?;
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
-    let known = names(&cluster).map_err(said)?;
+    let known = names(&cluster).map_err(lsf_refusal)?;
     if let Some(odd) = asked.iter().find(|name| !known.contains(name)) {
-        return Err(said(format!("{odd}: No such user/host group")));
+        return Err(lsf_refusal(format!("{odd}: No such user/host group")));
     }
     if known.is_empty() {
-        return Err(said("No host group is known; groups are ClusterShell's: /etc/clustershell/groups.d"));
+        return Err(lsf_refusal("No host group is known; groups are ClusterShell's: /etc/clustershell/groups.d"));
     }
     let mut out = format!("{:<12}  HOSTS\n", "GROUP_NAME");
     for name in known.iter().filter(|name| asked.is_empty() || asked.contains(name)) {

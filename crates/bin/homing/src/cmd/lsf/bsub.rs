@@ -1,6 +1,6 @@
 //! `bsub`: turns LSF's request into a job of the engine.
 
-use super::{Refusal, attach, not_submitted, said};
+use super::{Refusal, attach, lsf_refusal, not_submitted};
 use crate::cluster::Cluster;
 use crate::cmd::queue::near;
 use homing_lsf::bsub::{BsubRequest, Call, Interactive, call, with_script};
@@ -156,7 +156,7 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     }
     let ended = match (ready.request.interactive, line) {
         (Some(_), Some(line)) => match line.serve(engine.as_ref(), id) {
-            Err(QueueError::Request(why)) => Err(said(why)),
+            Err(QueueError::Request(why)) => Err(lsf_refusal(why)),
             served => Ok(attach::ended(&served?)),
         },
         (Some(_), None) => attach::follow(engine.as_ref(), id),
@@ -293,7 +293,8 @@ pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -
     if engine.name() == "slurm" {
         return Ok(());
     }
-    let read = Requirement::all(require).map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let read =
+        Requirement::all(require).map_err(|why| lsf_refusal(format!("Bad resource requirement syntax: {why}")))?;
     let Some((what, has)) = super::load::never(&read, host)? else { return Ok(()) };
     let host = host.map_or_else(homing_queue::host_name, String::from);
     let unit = units::USUAL;
@@ -323,7 +324,8 @@ fn span_acts(ready: &Ready, slurm: bool) -> Result<(), String> {
 /// Chooses the hosts of a job of several slots, if one host may not be enough.
 fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Refusal> {
     let request = &ready.request;
-    let per_host = request.require.per_host().map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let per_host =
+        request.require.per_host().map_err(|why| lsf_refusal(format!("Bad resource requirement syntax: {why}")))?;
     let most = request.most_slots.unwrap_or(spec.slots);
     if request.exclusive || most < 2 || ready.host.is_some() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! `bugroup`: lists groups of users, which are those of the machine.
 
-use super::{Refusal, options, print, said};
+use super::{Refusal, lsf_refusal, options, print};
 use homing_lsf::grammar::BUGROUP;
 use homing_lsf::options::text;
 use homing_model::RawText;
@@ -11,7 +11,7 @@ pub fn bugroup(words: &[RawText]) -> Result<i32, Refusal> {
     let known = homing_os::names::groups();
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
     if let Some(odd) = asked.iter().find(|name| !known.iter().any(|(group, _)| group == *name)) {
-        return Err(said(format!("{odd}: No such user/host group")));
+        return Err(lsf_refusal(format!("{odd}: No such user/host group")));
     }
     let shown = known.iter().filter(|(name, _)| asked.is_empty() || asked.contains(name));
     let rows = shown.map(|(name, users)| format!("{name:<12}  {}\n", users.join(" ")));

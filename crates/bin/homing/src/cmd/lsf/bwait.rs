@@ -1,6 +1,6 @@
 //! `bwait`: waits until a dependency condition holds.
 
-use super::{Refusal, options, said};
+use super::{Refusal, lsf_refusal, options};
 use homing_lsf::grammar::BWAIT;
 use homing_model::RawText;
 use homing_queue::depend::{self, ConditionVerdict, JobLookup};
@@ -26,9 +26,9 @@ impl JobLookup for Jobs {
 pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bwait", &BWAIT, words)? else { return Ok(0) };
     let condition =
-        parsed.text("w").ok_or_else(|| said("bwait: -w 'CONDITION' says what to wait for, as in bsub -w"))?;
-    depend::check(&condition).map_err(|why| said(format!("{why}. Wait failed.")))?;
-    let minutes = parsed.text("t").map(|t| t.parse::<u64>().map_err(|_| said(format!("{t}: -t takes minutes"))));
+        parsed.text("w").ok_or_else(|| lsf_refusal("bwait: -w 'CONDITION' says what to wait for, as in bsub -w"))?;
+    depend::check(&condition).map_err(|why| lsf_refusal(format!("{why}. Wait failed.")))?;
+    let minutes = parsed.text("t").map(|t| t.parse::<u64>().map_err(|_| lsf_refusal(format!("{t}: -t takes minutes"))));
     // A time beyond the clock's range is no limit.
     let limit = minutes.transpose()?.map(|minutes| Duration::from_secs(minutes.saturating_mul(60)));
     let until = limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -37,10 +37,10 @@ pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
         match depend::judge(&condition, &Jobs(engine.jobs()?)) {
             ConditionVerdict::Holds => return Ok(0),
             ConditionVerdict::Never => {
-                return Err(said("Dependency condition invalid or never satisfied. Wait failed."));
+                return Err(lsf_refusal("Dependency condition invalid or never satisfied. Wait failed."));
             }
             ConditionVerdict::Waits if until.is_some_and(|until| Instant::now() >= until) => {
-                return Err(said("Timeout limit reached. Wait failed."));
+                return Err(lsf_refusal("Timeout limit reached. Wait failed."));
             }
             ConditionVerdict::Waits => std::thread::sleep(engine.pace()),
         }

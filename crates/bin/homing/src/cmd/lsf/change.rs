@@ -1,6 +1,6 @@
 //! `bmod`, `bswitch`, `btop`, `bbot`: change jobs that wait.
 
-use super::{Refusal, options, print, said};
+use super::{Refusal, lsf_refusal, options, print};
 use homing_lsf::bsub::{BsubRequest, request};
 use homing_lsf::choose::{self, JobSelector};
 use homing_lsf::grammar::{BMOD, BSWITCH, BTOP};
@@ -13,7 +13,7 @@ use homing_queue::{Amend, Engine, Job, QueueError};
 /// Changes the options of submitted jobs.
 pub fn bmod(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bmod", &BMOD, words)? else { return Ok(0) };
-    let asked = request(&parsed).map_err(|why| said(format!("{why}. Job not modified.")))?;
+    let asked = request(&parsed).map_err(|why| lsf_refusal(format!("{why}. Job not modified.")))?;
     let engine = super::engine()?;
     let config = engine.config()?;
     each("bmod", engine.as_ref(), &parsed.operands, |job| {
@@ -33,15 +33,15 @@ fn modified(
 ) -> Result<Amend, Refusal> {
     let mut change = Amend::of(&job.spec);
     if let Some(why) = ignored(asked) {
-        return Err(said(format!("{why}. Job not modified.")));
+        return Err(lsf_refusal(format!("{why}. Job not modified.")));
     }
     if let Some(queue) = asked.queues.first() {
-        change.into_queue(config, queue, homing_queue::uid()).map_err(said)?;
+        change.into_queue(config, queue, homing_queue::uid()).map_err(lsf_refusal)?;
     }
     if let Some(slots) = asked.slots {
         let most = config.slots_of(&job.spec.host).filter(|most| slots > *most);
         if let Some(most) = most {
-            return Err(said(format!("{slots} slots are more than the {most} of its host. Job not modified.")));
+            return Err(lsf_refusal(format!("{slots} slots are more than the {most} of its host. Job not modified.")));
         }
         change.slots = slots;
     }
@@ -58,7 +58,7 @@ fn modified(
         change.require.clear();
     }
     if let Some(name) = &asked.name {
-        homing_queue::array::check_name(name).map_err(said)?;
+        homing_queue::array::check_name(name).map_err(lsf_refusal)?;
     }
     change.name = asked.name.clone().unwrap_or(change.name);
     Ok(change)
@@ -81,13 +81,13 @@ fn ignored(asked: &BsubRequest) -> Option<String> {
 pub fn bswitch(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bswitch", &BSWITCH, words)? else { return Ok(0) };
     let Some((queue, jobs)) = parsed.operands.split_first() else {
-        return Err(said("bswitch: Queue name must be specified"));
+        return Err(lsf_refusal("bswitch: Queue name must be specified"));
     };
     let (queue, engine) = (text(queue), super::engine()?);
     let config = engine.config()?;
     each("bswitch", engine.as_ref(), jobs, |job| {
         let mut change = Amend::of(&job.spec);
-        change.into_queue(&config, &queue, homing_queue::uid()).map_err(said)?;
+        change.into_queue(&config, &queue, homing_queue::uid()).map_err(lsf_refusal)?;
         engine.amend(job, &change)?;
         Ok(format!("Job <{}> is switched to queue <{queue}>\n", job.id))
     })
@@ -108,10 +108,10 @@ fn place(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     let (job, position) = match parsed.operands.as_slice() {
         [job] => (job, "1".to_string()),
         [job, position] => (job, text(position)),
-        _ => return Err(said(format!("{name}: one job ID must be specified, and a position"))),
+        _ => return Err(lsf_refusal(format!("{name}: one job ID must be specified, and a position"))),
     };
     if position != "1" {
-        return Err(said(format!(
+        return Err(lsf_refusal(format!(
             "{name}: {position}: a job goes to the first place or the last; {name} the others after it"
         )));
     }
@@ -135,9 +135,9 @@ fn each(
     ids: &[RawText],
     mut deed: impl FnMut(&Job) -> Result<String, Refusal>,
 ) -> Result<i32, Refusal> {
-    let wanted = choose::all_wanted(ids).map_err(said)?;
+    let wanted = choose::all_wanted(ids).map_err(lsf_refusal)?;
     if wanted.is_empty() {
-        return Err(said(format!("{name}: Job ID must be specified")));
+        return Err(lsf_refusal(format!("{name}: Job ID must be specified")));
     }
     let mut status = 0;
     for wanted in wanted {
@@ -159,7 +159,10 @@ fn each(
 
 fn jobs(engine: &dyn Engine, wanted: &JobSelector) -> Result<Vec<Job>, Refusal> {
     if !wanted.indices.is_empty() {
-        return Err(said(format!("Job <{}>: all elements of an array are changed together; name the job", wanted.id)));
+        return Err(lsf_refusal(format!(
+            "Job <{}>: all elements of an array are changed together; name the job",
+            wanted.id
+        )));
     }
     if wanted.id == 0 {
         return Ok(engine.own_jobs()?.into_iter().filter(waits).collect());
@@ -171,6 +174,6 @@ fn jobs(engine: &dyn Engine, wanted: &JobSelector) -> Result<Vec<Job>, Refusal> 
 }
 
 fn may(job: &Job) -> Result<(), Refusal> {
-    super::act::permitted(job, &job.id.to_string()).map_err(said)?;
-    if waits(job) { Ok(()) } else { Err(said(format!("Job <{}>: Job has already finished", job.id))) }
+    super::act::permitted(job, &job.id.to_string()).map_err(lsf_refusal)?;
+    if waits(job) { Ok(()) } else { Err(lsf_refusal(format!("Job <{}>: Job has already finished", job.id))) }
 }

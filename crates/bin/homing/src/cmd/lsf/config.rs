@@ -1,6 +1,6 @@
 //! `lsid`, `lsclusters`, `bparams`, `lsinfo`: print the facts that workflow managers read before they submit.
 
-use super::{CLUSTER, Refusal, options, print, said, version};
+use super::{CLUSTER, Refusal, lsf_refusal, options, print, version};
 use crate::cluster::Cluster;
 use homing_lsf::{grammar::LSINFO, units};
 use homing_model::RawText;
@@ -17,7 +17,7 @@ pub fn unit() -> Result<&'static str, Refusal> {
     let Some(file) = conf_folder().map(|dir| dir.join("lsf.conf")) else { return Ok(units::USUAL) };
     let Ok(text) = std::fs::read_to_string(&file) else { return Ok(units::USUAL) };
     let bad = |unit| format!("LSF_UNIT_FOR_LIMITS={unit} of {} is no unit: KB, MB, GB or TB", file.display());
-    units::of_conf(&text).map_err(|unit| said(bad(unit)))
+    units::of_conf(&text).map_err(|unit| lsf_refusal(bad(unit)))
 }
 
 /// Prints the load indices, and the attributes of hosts that requirements can name.
@@ -26,7 +26,7 @@ pub fn lsinfo(words: &[RawText]) -> Result<i32, Refusal> {
     let own = Cluster::of_queue()?.indices();
     let own = own.iter().map(|(name, index)| (name.as_str(), "Dec", index.command.as_str()));
     let asked: Vec<String> = parsed.operands.iter().map(homing_lsf::options::text).collect();
-    print(&homing_lsf::tables::resources(&asked, own).map_err(said)?)
+    print(&homing_lsf::tables::resources(&asked, own).map_err(lsf_refusal)?)
 }
 
 /// Prints the name of the system.

@@ -136,7 +136,7 @@ fn exports(host: &str, own: &str) -> Result<String, String> {
     if host == own {
         return Ok(std::fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default());
     }
-    Ok(asked(host, &["cat", homing_mounts::nfs::EXPORTS])?.unwrap_or_default())
+    Ok(remote_output(host, &["cat", homing_mounts::nfs::EXPORTS])?.unwrap_or_default())
 }
 
 /// Returns the inode that a host finds under a name. Fails if the host does not answer.
@@ -145,11 +145,11 @@ fn inode(host: &str, own: &str, name: &Path) -> Result<Option<u64>, String> {
         return Ok(name.metadata().ok().map(|m| m.ino()));
     }
     let name = name.to_str().ok_or("its name is not UTF-8")?;
-    Ok(asked(host, &["stat", "-Lc", "%i", "--", name])?.and_then(|text| text.trim().parse().ok()))
+    Ok(remote_output(host, &["stat", "-Lc", "%i", "--", name])?.and_then(|text| text.trim().parse().ok()))
 }
 
 /// Runs a command on a host and returns its output; `None` if it fails.
-fn asked(host: &str, words: &[&str]) -> Result<Option<String>, String> {
+fn remote_output(host: &str, words: &[&str]) -> Result<Option<String>, String> {
     let options = homing_exec::Options { command_timeout: Some(PATIENCE), ..Default::default() };
     let command = homing_exec::Command::argv(words.iter().copied());
     let mut results = homing_exec::Remote::new(options).run(&[host], &command);

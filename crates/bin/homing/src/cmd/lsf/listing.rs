@@ -1,6 +1,6 @@
 //! `bjobs` and `bhist`.
 
-use super::{Refusal, options, own_name, print, said};
+use super::{Refusal, lsf_refusal, options, own_name, print};
 use homing_lsf::columns::Columns;
 use homing_lsf::fields::{FIELDS, value};
 use homing_lsf::grammar::{BHIST, BJOBS};
@@ -27,8 +27,8 @@ fn selected(engine: &dyn Engine, selection: &Selection, all: bool) -> Result<(Ve
 /// Lists jobs.
 pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bjobs", &BJOBS, words)? else { return Ok(0) };
-    let columns = parsed.text("o").map(|o| Columns::parse(&o, &FIELDS)).transpose().map_err(said)?;
-    let selection = Selection::new(&parsed).map_err(said)?;
+    let columns = parsed.text("o").map(|o| Columns::parse(&o, &FIELDS)).transpose().map_err(lsf_refusal)?;
+    let selection = Selection::new(&parsed).map_err(lsf_refusal)?;
     let engine = super::engine()?;
     let (jobs, mut rows) = selected(engine.as_ref(), &selection, parsed.has("A"))?;
     if rows.is_empty() {
@@ -77,7 +77,7 @@ fn json(columns: &Columns, rows: &[Row], zone: &TimeZone, now: i64) -> String {
 /// Prints the seconds that jobs spent in each state, and with `-l` their events.
 pub fn bhist(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bhist", &BHIST, words)? else { return Ok(0) };
-    let selection = Selection::new(&parsed).map_err(said)?;
+    let selection = Selection::new(&parsed).map_err(lsf_refusal)?;
     let engine = super::engine()?;
     let (_, rows) = selected(engine.as_ref(), &selection, parsed.has("A"))?;
     if rows.is_empty() {

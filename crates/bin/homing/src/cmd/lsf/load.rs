@@ -1,6 +1,6 @@
 //! `bqueues`, `bhosts`, `busers`, `lshosts`.
 
-use super::{Refusal, options, print, said};
+use super::{Refusal, lsf_refusal, options, print};
 use crate::cluster::Cluster;
 use homing_lsf::columns::{Columns, Field};
 use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS, LSHOSTS};
@@ -21,7 +21,7 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
     let jobs = engine.jobs()?;
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
     if let Some(odd) = asked.iter().find(|a| !config.queues.contains_key(*a)) {
-        return Err(said(format!("{odd}: No such queue")));
+        return Err(lsf_refusal(format!("{odd}: No such queue")));
     }
     let mut found: Vec<Queue> = config
         .queues
@@ -56,11 +56,11 @@ fn chosen<R>(
 ) -> Result<Option<String>, Refusal> {
     let Some(text) = parsed.text("o") else {
         return match parsed.has("json") {
-            true => Err(said(format!("-json needs -o: {command} -o 'all' -json"))),
+            true => Err(lsf_refusal(format!("-json needs -o: {command} -o 'all' -json"))),
             false => Ok(None),
         };
     };
-    let columns = Columns::parse(&text, fields).map_err(said)?;
+    let columns = Columns::parse(&text, fields).map_err(lsf_refusal)?;
     if parsed.has("json") {
         let name = if command == "bhosts" { "HOSTS" } else { "QUEUES" };
         return Ok(Some(document(command, name, rows.iter().map(|row| columns.record(&|field| value(field, row))))));
@@ -100,7 +100,7 @@ pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
 fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<BatchHost>, Refusal> {
     let machines = engine.machines()?;
     if let Some(odd) = asked.iter().find(|a| !machines.iter().any(|m| m.name == **a)) {
-        return Err(said(format!("{odd}: Bad host name, host group name or cluster name")));
+        return Err(lsf_refusal(format!("{odd}: Bad host name, host group name or cluster name")));
     }
     let jobs = engine.jobs()?;
     let own = homing_queue::host_name();
@@ -132,7 +132,8 @@ pub fn bhosts(words: &[RawText]) -> Result<i32, Refusal> {
 /// Parses the requirement of `-R`.
 pub fn requirement(parsed: &Parsed) -> Result<Option<Requirement>, Refusal> {
     let Some(text) = parsed.text("R") else { return Ok(None) };
-    let read = Requirement::all(&[text]).map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let read =
+        Requirement::all(&[text]).map_err(|why| lsf_refusal(format!("Bad resource requirement syntax: {why}")))?;
     known_names(&read)?;
     Ok(Some(read))
 }
@@ -141,11 +142,11 @@ pub fn requirement(parsed: &Parsed) -> Result<Option<Requirement>, Refusal> {
 /// of hosts and no index of the site's own.
 pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
     if let Some(why) = requirement.inert.first() {
-        return Err(said(format!("Bad resource requirement syntax: {why}")));
+        return Err(lsf_refusal(format!("Bad resource requirement syntax: {why}")));
     }
     let own = Cluster::of_queue()?.indices();
     match requirement.unknown(&|name| own.contains_key(name)) {
-        Some(name) => Err(said(format!("Bad resource requirement syntax: {name:?} is no resource"))),
+        Some(name) => Err(lsf_refusal(format!("Bad resource requirement syntax: {name:?} is no resource"))),
         None => Ok(()),
     }
 }
@@ -182,7 +183,8 @@ pub fn add_load(found: &mut [BatchHost]) {
 fn add_index(found: &mut [BatchHost], name: &str, index: &Index) {
     let up = found.iter().filter(|h| h.status != "unavail").map(|h| h.name.clone());
     let (own, others): (Vec<String>, Vec<String>) = up.partition(|name| is_here(name));
-    let mut answers: Vec<(String, Result<f64, String>)> = own.into_iter().map(|name| (name, index.ask())).collect();
+    let mut answers: Vec<(String, Result<f64, String>)> =
+        own.into_iter().map(|name| (name, index.read_value())).collect();
     let options = homing_exec::Options { command_timeout: Some(homing_queue::index::LIMIT), ..Default::default() };
     let command = homing_exec::Command::shell(&index.command);
     answers.extend(homing_exec::Remote::new(options).run(&others, &command).map(|result| {
@@ -238,5 +240,5 @@ pub fn lshosts(words: &[RawText]) -> Result<i32, Refusal> {
 /// Refuses a host that the engine does not have.
 pub fn known(host: &str) -> Result<(), Refusal> {
     let has = super::engine()?.machines()?.iter().any(|m| m.name == host);
-    if has { Ok(()) } else { Err(said(format!("{host}: Bad host name, host group name or cluster name"))) }
+    if has { Ok(()) } else { Err(lsf_refusal(format!("{host}: Bad host name, host group name or cluster name"))) }
 }

@@ -1,7 +1,7 @@
 //! `lsload`, `lsmon`, `lsplace`: print the hosts by their load.
 
 use super::load::{loaded, requirement};
-use super::{Refusal, options, print, said};
+use super::{Refusal, lsf_refusal, options, print};
 use crate::cluster::Cluster;
 use homing_lsf::grammar::{LSLOAD, LSMON, LSPLACE};
 use homing_lsf::options::{Parsed, text};
@@ -20,7 +20,7 @@ pub fn lsload(words: &[RawText]) -> Result<i32, Refusal> {
 pub fn lsmon(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsmon", &LSMON, words)? else { return Ok(0) };
     let every = parsed.text("i").map_or(Ok(10), |text| text.parse().map_err(|_| text));
-    let every = every.map_err(|text| said(format!("{text}: Bad argument for option -i: whole seconds")))?;
+    let every = every.map_err(|text| lsf_refusal(format!("{text}: Bad argument for option -i: whole seconds")))?;
     let clear = if std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
     loop {
         let text = format!("{clear}{}", shown(&parsed)?);
@@ -37,14 +37,14 @@ pub fn lsplace(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsplace", &LSPLACE, words)? else { return Ok(0) };
     let number = |option: &str, usual: usize| match parsed.text(option) {
         None => Ok(usual),
-        Some(text) => text.parse().map_err(|_| said(format!("{text}: Bad argument for option -{option}"))),
+        Some(text) => text.parse().map_err(|_| lsf_refusal(format!("{text}: Bad argument for option -{option}"))),
     };
     let least = number("n", 1)?.max(1);
     let most = number("w", least)?;
     let found = least_loaded(&parsed)?;
     let names: Vec<&str> = found.iter().filter(|h| h.is_up()).map(|h| h.name.as_str()).take(most).collect();
     if names.len() < least {
-        return Err(said("lsplace: Not enough hosts satisfy the resource requirement"));
+        return Err(lsf_refusal("lsplace: Not enough hosts satisfy the resource requirement"));
     }
     print(&format!("{}\n", names.join(" ")))
 }
@@ -60,7 +60,7 @@ fn least_loaded(parsed: &Parsed) -> Result<Vec<BatchHost>, Refusal> {
 fn shown(parsed: &Parsed) -> Result<String, Refusal> {
     let own: Vec<String> = Cluster::of_queue()?.indices().into_keys().collect();
     let show = match (parsed.text("I"), parsed.has("l")) {
-        (Some(names), _) => Show::only(&names, &own).map_err(said)?,
+        (Some(names), _) => Show::only(&names, &own).map_err(lsf_refusal)?,
         (None, true) => Show::Long,
         (None, false) => Show::Short,
     };
@@ -68,7 +68,7 @@ fn shown(parsed: &Parsed) -> Result<String, Refusal> {
     let count = parsed.text("n").and_then(|n| n.parse().ok()).unwrap_or(usize::MAX);
     found.truncate(count);
     if found.is_empty() {
-        return Err(said("No host satisfies the resource requirement"));
+        return Err(lsf_refusal("No host satisfies the resource requirement"));
     }
     Ok(tables::load(&found, &show, parsed.has("w"), &own))
 }

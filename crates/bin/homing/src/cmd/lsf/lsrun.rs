@@ -1,7 +1,7 @@
 //! `lsrun`: runs one command now, on a named host or on the least loaded one. Its exit status is that of the command,
 //! which LSF's was not.
 
-use super::{Refusal, load, options, said};
+use super::{Refusal, load, lsf_refusal, options};
 use homing_lsf::grammar::LSRUN;
 use homing_lsf::options::text;
 use homing_lsf::require::Requirement;
@@ -14,10 +14,10 @@ use std::process::Command;
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsrun", &LSRUN, words)? else { return Ok(0) };
     if parsed.operands.is_empty() {
-        return Err(said("lsrun: no command is given"));
+        return Err(lsf_refusal("lsrun: no command is given"));
     }
     let requirement = parsed.text("R").map(|r| Requirement::all(&[r])).transpose();
-    let requirement = requirement.map_err(|why| said(format!("Bad resource requirement syntax: {why}")))?;
+    let requirement = requirement.map_err(|why| lsf_refusal(format!("Bad resource requirement syntax: {why}")))?;
     requirement.as_ref().map_or(Ok(()), load::known_names)?;
     let asked: Vec<String> =
         parsed.text("m").map(|m| m.split_whitespace().map(String::from).collect()).unwrap_or_default();
@@ -26,7 +26,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         eprintln!("<<Execute {} on remote host {host}>>", text(&parsed.operands[0]));
     }
     let failed = command(&host, &parsed.operands)?.exec();
-    Err(said(format!("lsrun: cannot start {}: {failed}", text(&parsed.operands[0]))))
+    Err(lsf_refusal(format!("lsrun: cannot start {}: {failed}", text(&parsed.operands[0]))))
 }
 
 /// Chooses the host. If one host is named and there is no requirement, its load is not queried.
@@ -38,7 +38,7 @@ fn place(asked: &[String], requirement: Option<&Requirement>) -> Result<String, 
     let mut found = load::loaded(asked, requirement)?;
     homing_lsf::tables::by_load(&mut found);
     let best = found.into_iter().find(|host| host.is_up());
-    best.map(|host| host.name).ok_or_else(|| said("lsrun: no host satisfies the resource requirement"))
+    best.map(|host| host.name).ok_or_else(|| lsf_refusal("lsrun: no host satisfies the resource requirement"))
 }
 
 /// Returns the command for this machine as it is. For another host it goes through `homing exec`, in the same
@@ -52,7 +52,7 @@ fn command(host: &str, words: &[RawText]) -> Result<Command, Refusal> {
     let cwd = crate::cmd::queue::sub::working_directory()?;
     let mut line = [b"cd ".as_slice(), &quoted(RawText::from(cwd.as_path()).0.as_slice()), b" && exec"].concat();
     words.iter().for_each(|w| line.extend([b" ".as_slice(), &quoted(&w.0)].concat()));
-    let exe = std::env::current_exe().map_err(|e| said(format!("lsrun: cannot find homing itself: {e}")))?;
+    let exe = std::env::current_exe().map_err(|e| lsf_refusal(format!("lsrun: cannot find homing itself: {e}")))?;
     let mut command = Command::new(exe);
     command.args(["exec", "-S", "-N", "-q", "-w", host, "--"]).arg(RawText(line).as_os());
     Ok(command)

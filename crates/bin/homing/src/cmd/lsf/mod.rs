@@ -99,20 +99,20 @@ impl From<Failure> for Refusal {
 impl From<homing_queue::QueueError> for Refusal {
     fn from(error: homing_queue::QueueError) -> Self {
         match error {
-            homing_queue::QueueError::NotFound(id) => said(format!("Job <{id}> is not found")),
+            homing_queue::QueueError::NotFound(id) => lsf_refusal(format!("Job <{id}> is not found")),
             error => Refusal::Failed(error.into()),
         }
     }
 }
 
 /// Refuses with LSF's exit status for that, -1.
-fn said(text: impl Into<String>) -> Refusal {
+fn lsf_refusal(text: impl Into<String>) -> Refusal {
     Refusal::Said(text.into(), 255)
 }
 
 /// Refuses a request in LSF's words.
 fn not_submitted(why: impl std::fmt::Display) -> Refusal {
-    said(format!("{why}. Job not submitted."))
+    lsf_refusal(format!("{why}. Job not submitted."))
 }
 
 /// Runs the LSF command by whose name the program was called; `None` if the name is no such command.
@@ -139,7 +139,8 @@ pub fn by_name(words: &[std::ffi::OsString]) -> Option<i32> {
 
 /// Parses the options of a command. `-h` and `-V` are answered here.
 fn options(name: &str, grammar: &Grammar, words: &[RawText]) -> Result<Option<Parsed>, Refusal> {
-    let parsed = parse(grammar, words).map_err(|why| said(format!("{name}: {why}\n{}", usage(name, grammar))))?;
+    let parsed =
+        parse(grammar, words).map_err(|why| lsf_refusal(format!("{name}: {why}\n{}", usage(name, grammar))))?;
     if parsed.has("h") {
         eprintln!("{}", usage(name, grammar));
         return Ok(None);

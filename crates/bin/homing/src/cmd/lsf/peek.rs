@@ -1,6 +1,6 @@
 //! `bpeek`: prints the output of a job so far.
 
-use super::{Refusal, options, own_name, said};
+use super::{Refusal, lsf_refusal, options, own_name};
 use homing_lsf::choose::{name_fits, wanted};
 use homing_lsf::grammar::BPEEK;
 use homing_model::RawText;
@@ -12,7 +12,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let engine = super::engine()?;
     let jobs = engine.jobs()?;
     let own = own_name();
-    let id = parsed.operands.first().map(|w| wanted(&homing_lsf::options::text(w))).transpose().map_err(said)?;
+    let id = parsed.operands.first().map(|w| wanted(&homing_lsf::options::text(w))).transpose().map_err(lsf_refusal)?;
     let is = |job: &&Job, part: &&JobElement| match &id {
         Some(w) => w.id == job.id && (w.indices.is_empty() || w.indices.contains(&part.index)),
         None => {
@@ -26,14 +26,14 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let found =
         all.filter(|(j, p)| is(j, p)).max_by_key(|(j, p)| (j.id, p.start.is_some(), std::cmp::Reverse(p.index)));
     let Some((job, part)) = found else {
-        return Err(said(match id {
+        return Err(lsf_refusal(match id {
             Some(w) => format!("Job <{}> is not found", w.id),
             None => "No unfinished job found".into(),
         }));
     };
     // A job that its keeper holds runs already, a moment before its start is recorded.
     if part.start.is_none() && !part.state.is_running() {
-        return Err(said(format!("Job <{}> : Not yet started.", job.name_of(part))));
+        return Err(lsf_refusal(format!("Job <{}> : Not yet started.", job.name_of(part))));
     }
     show(engine.as_ref(), job, part, parsed.has("f"))
 }

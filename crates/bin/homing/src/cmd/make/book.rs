@@ -154,12 +154,12 @@ impl Page {
     fn append(&mut self, event: Event) {
         self.counts.add(&event.what);
         let done = self.journal.as_mut().map(|journal| journal.append(&event));
-        self.tell(done);
+        self.report_failure(done);
     }
 
     fn flush(&mut self) {
         let done = self.journal.as_mut().map(Journal::flush);
-        self.tell(done);
+        self.report_failure(done);
         self.serve_watchers();
     }
 
@@ -170,7 +170,7 @@ impl Page {
             Some(false) => return self.shown.clear(),
             Some(true) => {}
         }
-        for asked in watched.asked() {
+        for asked in watched.take_requests() {
             match asked {
                 WatcherRequest::End(task) => asker.end(task),
                 WatcherRequest::Show(task) => drop(self.shown.insert(task)),
@@ -179,11 +179,11 @@ impl Page {
         let wanted: Vec<TaskId> = self.shown.iter().copied().collect();
         let Some(seen) = asker.look(&wanted) else { return };
         seen.shown.iter().for_each(|(task, text)| watched.show(*task, text));
-        watched.tell(&seen.live);
+        watched.write_state(&seen.live);
     }
 
     /// Reports the first failure to write. Unwritten events stay in memory, and a later attempt may write them.
-    fn tell(&mut self, done: Option<Result<(), JournalError>>) {
+    fn report_failure(&mut self, done: Option<Result<(), JournalError>>) {
         if let Some(Err(e)) = done
             && !std::mem::replace(&mut self.told, true)
         {

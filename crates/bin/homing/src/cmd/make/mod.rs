@@ -105,7 +105,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let status = run_make(&args, Some((&hook, &socket)));
     let evidence = session.end();
     let closed = book.close(status.as_ref().map_or(exit::USAGE, |status| exit_of(*status)));
-    tell(&args, &evidence, &closed.path, began.elapsed(), trace)?;
+    print_evidence(&args, &evidence, &closed.path, began.elapsed(), trace)?;
     if let Some(run) = closed.run.filter(|_| !args.no_evidence) {
         tell_run(&run);
     }
@@ -197,7 +197,13 @@ fn trace_file(path: &Path) -> Result<File, Failure> {
         .map_err(|e| Failure::system(format!("cannot write {}: {e}", path.display())))
 }
 
-fn tell(args: &Args, evidence: &Evidence, path: &[String], took: Duration, trace: Option<File>) -> Result<(), Failure> {
+fn print_evidence(
+    args: &Args,
+    evidence: &Evidence,
+    path: &[String],
+    took: Duration,
+    trace: Option<File>,
+) -> Result<(), Failure> {
     if let Some(mut file) = trace {
         let json = homing_make::trace(evidence).to_string();
         file.write_all(json.as_bytes()).map_err(|e| Failure::system(format!("cannot write the trace: {e}")))?;

@@ -53,7 +53,7 @@ pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -
             }
         }
     }
-    told(&failed)
+    print_failures(&failed)
 }
 
 /// Returns the summary before hosts are switched off: the hosts that go, with the objection that `--force`
@@ -101,7 +101,7 @@ pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Fai
             sleep(PAUSE);
         }
     }
-    told(&failed)
+    print_failures(&failed)
 }
 
 /// Removes hosts from this user's record of hosts that are off. In root's record, `homing power save` does that.
@@ -114,7 +114,7 @@ fn forget(hosts: &[String]) -> Result<(), Failure> {
     book.write()
 }
 
-fn told(failed: &[(String, String)]) -> Result<i32, Failure> {
+fn print_failures(failed: &[(String, String)]) -> Result<i32, Failure> {
     let lines = alike::folded(failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     lines.iter().for_each(|line| eprintln!("homing: {line}"));
     Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })

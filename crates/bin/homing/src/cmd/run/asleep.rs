@@ -31,10 +31,14 @@ pub fn rouse(
     let needed = needed(tasks, awake, &off.iter().map(slots_of).collect::<Vec<_>>());
     let (wanted, left) = off.split_at(needed);
     if !args.quiet {
-        tell(wanted, "switched off, and is switched on for this run", "switched off, and are switched on for this run");
+        print_power_state(
+            wanted,
+            "switched off, and is switched on for this run",
+            "switched off, and are switched on for this run",
+        );
         let tasks = count(tasks.unwrap_or_default(), "task");
         let of = |is: &str| format!("switched off, and {is} not needed for {tasks}");
-        tell(left, &of("is"), &of("are"));
+        print_power_state(left, &of("is"), &of("are"));
     }
     let asleep = switched::asleep(wanted.iter().map(|host| host.name.as_str()), &args.cluster.load()?.switching()?);
     let without = wanted.iter().filter(|host| !asleep.contains_key(&host.name));
@@ -48,7 +52,7 @@ fn cores(known: &PowerFacts, host: &str) -> Option<u32> {
     known.hosts.get(host).map(|since| since.cores).filter(|cores| *cores > 0)
 }
 
-fn tell(hosts: &[HostPlan], one: &str, several: &str) {
+fn print_power_state(hosts: &[HostPlan], one: &str, several: &str) {
     let names: NodeSet = hosts.iter().map(|host| host.name.clone()).collect();
     match hosts.len() {
         0 => {}

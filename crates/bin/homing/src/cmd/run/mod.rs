@@ -108,7 +108,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let mut inputs = RunInputs::new(&cwd, journal.dir(), resumed);
     let typed = inputs.stdin_is_typed();
     let batch = batch(&args, &cwd, &name, &mut inputs, typed)?;
-    inputs.said.iter().for_each(|text| eprintln!("homing: {text}"));
+    inputs.notes.iter().for_each(|text| eprintln!("homing: {text}"));
     let listed = listed(&args, &tally)?;
     let total = batch.total();
     let (tag, columns) = (batch.tag().cloned(), batch.columns().to_vec());

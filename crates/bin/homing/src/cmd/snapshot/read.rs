@@ -64,7 +64,7 @@ pub fn cat(cluster: &ClusterArgs, args: Cat) -> Result<i32, Failure> {
     let mut out = std::io::stdout().lock();
     let unwritten = |e: std::io::Error| Failure::unwritten("writing the file to standard output", &e);
     loop {
-        match from.hear()? {
+        match from.receive_reply()? {
             SnapshotReply::Piece(bytes) => out.write_all(&bytes.0).map_err(unwritten)?,
             _ => return out.flush().map(|()| 0).map_err(unwritten),
         }
@@ -97,7 +97,7 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
     let unwritten = |e: std::io::Error| Failure::unwritten("writing the differences to standard output", &e);
     let mut any = false;
     loop {
-        match from.hear()? {
+        match from.receive_reply()? {
             SnapshotReply::Change(change) => {
                 any = true;
                 output::change(&mut out, &change, args.json).map_err(unwritten)?;
@@ -161,7 +161,7 @@ pub fn expire(cluster: &ClusterArgs, args: Expire) -> Result<i32, Failure> {
     let known = known(cluster)?;
     match output::expirable(&target, &listed(&known, &target)?) {
         Some(summary) => args.consent.confirm("removing expired images", &summary)?,
-        None if args.consent.asks() => return show::print(&output::expired(&target, &[])).map(|()| 0),
+        None if args.consent.must_confirm() => return show::print(&output::expired(&target, &[])).map(|()| 0),
         // A timer must report a doubtful clock, which may hide that images are due.
         None => {}
     }

@@ -23,11 +23,11 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let timers = if args.undo { Vec::new() } else { timers(cluster, args.spread)? };
     let TimerPlan { steps, changed } = place.way(&timers, args.undo)?;
     if !args.dry_run && !steps.is_empty() {
-        let things: Vec<String> = steps.iter().map(|step| format!("  {}\n", step.change.told())).collect();
+        let things: Vec<String> = steps.iter().map(|step| format!("  {}\n", step.change.description())).collect();
         args.consent.confirm("changing timers", &format!("{}:\n{}", place.host, things.concat()))?;
     }
     for step in &steps {
-        println!("{}: {}", place.host, step.change.told());
+        println!("{}: {}", place.host, step.change.description());
         let text = diff(&step.change).filter(|_| args.dry_run).unwrap_or_default();
         text.lines().for_each(|line| println!("    {line}"));
     }

@@ -37,7 +37,7 @@ impl Watched {
         self.0.len()
     }
 
-    fn told(&self) -> impl Iterator<Item = (&Target, &Listed)> {
+    fn listed_targets(&self) -> impl Iterator<Item = (&Target, &Listed)> {
         self.0.iter().filter_map(|(target, listed)| Some((target, listed.as_ref().ok()?)))
     }
 
@@ -46,8 +46,8 @@ impl Watched {
         let overdue = |(target, listed): (&Target, &Listed)| {
             output::overdue(target, listed).map(|what| of_vault(&target.name, &target.host, &what))
         };
-        let banks = filling(self.told()).into_iter().map(|(host, vault, what)| of_bank(&host, &vault, &what));
-        self.told().filter_map(overdue).chain(banks).collect()
+        let banks = filling(self.listed_targets()).into_iter().map(|(host, vault, what)| of_bank(&host, &vault, &what));
+        self.listed_targets().filter_map(overdue).chain(banks).collect()
     }
 
     /// Returns the vaults that could not be queried, with the reason. Only vaults with a `window` count.
@@ -61,12 +61,13 @@ impl Watched {
 
     /// Returns the figures as JSON.
     pub fn json(&self) -> Value {
-        self.told().map(|(target, listed)| output::figures(target, listed)).collect()
+        self.listed_targets().map(|(target, listed)| output::figures(target, listed)).collect()
     }
 
     /// Returns the figures for Prometheus; empty if there are none.
     pub fn prometheus(&self) -> String {
-        let rows: Vec<(&str, &Listed)> = self.told().map(|(target, listed)| (target.name.as_str(), listed)).collect();
+        let rows: Vec<(&str, &Listed)> =
+            self.listed_targets().map(|(target, listed)| (target.name.as_str(), listed)).collect();
         if rows.is_empty() { String::new() } else { metrics::of_rows(&rows, Timestamp::now()) }
     }
 }

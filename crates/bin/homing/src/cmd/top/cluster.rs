@@ -71,7 +71,7 @@ fn follow(
             Some(ViewRequest::Leave) => return Ok(0),
             Some(ViewRequest::End(row)) => {
                 let ended = jobs::end(&args.engine, row);
-                view.told = ended.map_or_else(|failure| failure.message, |()| "the job is being ended".into());
+                view.message = ended.map_or_else(|failure| failure.message, |()| "the job is being ended".into());
             }
             Some(ViewRequest::Output(row)) => show(args, row, &mut view),
             None => {
@@ -87,7 +87,7 @@ fn follow(
 fn show(args: &Args, row: u64, view: &mut WatchView) {
     match jobs::output(&args.engine, row, SHOWN_BYTES) {
         Ok(text) => view.output(row, text),
-        Err(failure) => view.told = failure.message,
+        Err(failure) => view.message = failure.message,
     }
 }
 

@@ -21,22 +21,22 @@ pub fn sample(hosts: &[String], own: &str) -> std::io::Result<Receiver<Event>> {
     let (tell, heard) = channel();
     for name in hosts {
         let (tell, name, is_own) = (tell.clone(), name.clone(), name == own);
-        let _ = told(&tell, EventKind::HostLost { host: name.clone(), reason: "not connected yet".into() });
+        let _ = send_event(&tell, EventKind::HostLost { host: name.clone(), reason: "not connected yet".into() });
         homing_os::threads::begin(move || if is_own { here(&name, &tell) } else { there(&name, &tell) })?;
     }
     Ok(heard)
 }
 
-fn told(tell: &Sender<Event>, what: EventKind) -> Result<(), ()> {
+fn send_event(tell: &Sender<Event>, what: EventKind) -> Result<(), ()> {
     tell.send(Event { at_ns: homing_os::clock::wall_ns(), what }).map_err(drop)
 }
 
 fn here(name: &str, tell: &Sender<Event>) {
     let facts = homing_probe::facts();
     let up = EventKind::HostUp { host: name.into(), slots: facts.cores, facts };
-    let mut heard = told(tell, up);
+    let mut heard = send_event(tell, up);
     while heard.is_ok() {
-        heard = told(tell, EventKind::Sample { host: name.into(), sample: homing_probe::sample() });
+        heard = send_event(tell, EventKind::Sample { host: name.into(), sample: homing_probe::sample() });
         thread::sleep(SAMPLE);
     }
 }
@@ -47,7 +47,7 @@ fn there(name: &str, tell: &Sender<Event>) {
             Ok(()) => return,
             Err(reason) => reason,
         };
-        if told(tell, EventKind::HostLost { host: name.into(), reason }).is_err() {
+        if send_event(tell, EventKind::HostLost { host: name.into(), reason }).is_err() {
             return;
         }
         thread::sleep(AGAIN);
@@ -66,10 +66,13 @@ fn talk(name: &str, tell: &Sender<Event>) -> Result<(), String> {
     let mut serve = || {
         ask(&begin)?;
         let mut asked = Instant::now();
-        let mut heard = told(tell, EventKind::HostUp { host: name.into(), slots: facts.cores, facts: facts.clone() });
+        let mut heard =
+            send_event(tell, EventKind::HostUp { host: name.into(), slots: facts.cores, facts: facts.clone() });
         while heard.is_ok() {
             match homing_launch::wire::receive(&mut from).map_err(|e| e.to_string())? {
-                Some(FromWorker::Sample(sample)) => heard = told(tell, EventKind::Sample { host: name.into(), sample }),
+                Some(FromWorker::Sample(sample)) => {
+                    heard = send_event(tell, EventKind::Sample { host: name.into(), sample })
+                }
                 Some(_) => {}
                 None => return Err("its worker ended".into()),
             }

@@ -40,10 +40,10 @@ pub fn look(args: EngineArgs) -> std::io::Result<Receiver<Jobs>> {
 
 /// Returns the jobs of now.
 pub fn now(args: &EngineArgs) -> Jobs {
-    asked(args).unwrap_or_else(|failure| Jobs { why: Some(failure.message), ..Jobs::default() })
+    query_jobs(args).unwrap_or_else(|failure| Jobs { why: Some(failure.message), ..Jobs::default() })
 }
 
-fn asked(args: &EngineArgs) -> Result<Jobs, Failure> {
+fn query_jobs(args: &EngineArgs) -> Result<Jobs, Failure> {
     let engine = args.open()?;
     let jobs = engine.jobs()?;
     let open: Vec<Job> = jobs.into_iter().filter(|job| !job.is_over(None)).collect();

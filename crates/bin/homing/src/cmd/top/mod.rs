@@ -124,7 +124,7 @@ impl Coordinator {
 
     /// Returns the coordinator's current report. A run of another user gives its journal at most, and no report.
     fn live(&mut self) -> Option<&Live> {
-        if self.said.is_none_or(|said| said.elapsed() >= SAY) && self.watch.say().is_ok() {
+        if self.said.is_none_or(|said| said.elapsed() >= SAY) && self.watch.signal_presence().is_ok() {
             self.said = Some(Instant::now());
         }
         let live = self.watch.live();
@@ -134,12 +134,12 @@ impl Coordinator {
         self.told.as_ref().filter(|(_, at)| at.elapsed() < FRESH).map(|(live, _)| live)
     }
 
-    fn ask(&self, what: WatcherRequest, view: &mut WatchView) {
+    fn send_request(&self, what: WatcherRequest, view: &mut WatchView) {
         let done = match what {
             WatcherRequest::End(task) => format!("task {task} is being ended"),
             WatcherRequest::Show(_) => String::new(),
         };
-        view.told = self.watch.ask(what).map_or_else(|e| format!("cannot ask for it: {e}"), |()| done);
+        view.message = self.watch.send_request(what).map_or_else(|e| format!("cannot ask for it: {e}"), |()| done);
     }
 
     fn shown(&self, task: TaskId) -> Option<String> {
@@ -173,9 +173,9 @@ fn follow(mut run: Followed, mut screen: Screen, times: Option<u32>, mut with: C
             Some(ViewRequest::Pause) => clock.pause(Instant::now()),
             Some(ViewRequest::Faster) => clock.change(true, Instant::now()),
             Some(ViewRequest::Slower) => clock.change(false, Instant::now()),
-            Some(ViewRequest::End(task)) => with.ask(WatcherRequest::End(task), &mut view),
+            Some(ViewRequest::End(task)) => with.send_request(WatcherRequest::End(task), &mut view),
             Some(ViewRequest::Output(task)) => {
-                with.ask(WatcherRequest::Show(task), &mut view);
+                with.send_request(WatcherRequest::Show(task), &mut view);
                 view.output(task, with.shown(task).unwrap_or_default());
             }
             None if run.is_over() && view.shown == Shown::All => break,

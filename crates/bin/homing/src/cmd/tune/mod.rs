@@ -108,7 +108,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if names.len() < 2 {
         return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
     }
-    let hosts = Hosts::ask(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
+    let hosts = Hosts::query(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
     let mut seen = tune::look(&executor, &hosts)?;
     let wish = TuningOptions { only: args.only.clone(), mtu: args.mtu, until_boot: args.until_boot };
     let (trials, left) = tune::trials(&tune::facts(&hosts, &seen)?, &wish);
@@ -131,7 +131,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             fresh: &|| fresh.remote(),
             token: format!("net-{}-{}-{nth}", std::process::id(), homing_os::clock::system_ns()),
             lasting: !args.until_boot,
-            tell: TELL,
+            reporter: TELL,
         };
         tried.push(tuner.widens(trial, &mut seen)?);
     }

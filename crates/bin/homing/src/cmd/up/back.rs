@@ -94,7 +94,7 @@ impl UpSession {
                 break failed;
             }
         };
-        stay.iter().for_each(|thing| self.say(&format!("note: {host}: {thing} stays")));
+        stay.iter().for_each(|thing| self.print_message(&format!("note: {host}: {thing} stays")));
         let each: Vec<String> = failed.into_iter().map(|(_, why)| why).collect();
         if each.is_empty() {
             return Ok(());
@@ -200,7 +200,7 @@ impl UpSession {
         if self.args.json {
             return crate::cmd::runs::to_stdout(&show::json(&self.all_hosts(), came, status)).map(|_| status);
         }
-        came.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
+        came.notes.iter().for_each(|note| self.print_message(&format!("note: {note}")));
         if came.failed.is_empty() {
             let hosts: NodeSet = self.all_hosts().into_iter().collect();
             println!("{}: as before ({} steps)", alike::label(&hosts), came.steps);

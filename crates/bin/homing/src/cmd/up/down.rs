@@ -121,7 +121,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let back = match answers {
         true => session.take_host_back(host, false).and_then(|()| session.nothing_remains(host)),
         false => {
-            session.say(&format!("note: {host} does not answer; what homing up has changed on it stays there"));
+            session
+                .print_message(&format!("note: {host} does not answer; what homing up has changed on it stays there"));
             Ok(())
         }
     };
@@ -223,7 +224,7 @@ impl UpSession {
                 return Err(failure.hint(format!("the same command goes on waiting; {}", takes_in(host))));
             }
             if jobs != last {
-                self.say(&format!("slurm: {host} is drained; jobs that still run there: {jobs}"));
+                self.print_message(&format!("slurm: {host} is drained; jobs that still run there: {jobs}"));
                 last = jobs;
             }
             std::thread::sleep(PAUSE);
@@ -252,12 +253,12 @@ impl UpSession {
             let one = One { name: name.clone(), hosts: None };
             let Some(known) = record_of_volume(name)? else { continue };
             if known.spec.places.iter().any(|place| place.host == args.host) {
-                self.say(&format!("volumes: the bytes of {name} leave {}", args.host));
+                self.print_message(&format!("volumes: the bytes of {name} leave {}", args.host));
                 change(&way, &one, args.losing(), |drive, record| drive.drain_host(record, &args.host))?;
             }
             if answers && known.spec.clients.contains(&args.host) {
                 self.take_host_back(&args.host, true)?;
-                self.say(&format!("volumes: {name} is unmounted on {}", args.host));
+                self.print_message(&format!("volumes: {name} is unmounted on {}", args.host));
                 change(&way, &one, Vec::new(), |drive, record| drive.unmount(record, Some(vec![args.host.clone()])))?;
             }
         }

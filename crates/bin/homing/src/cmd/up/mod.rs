@@ -165,7 +165,7 @@ impl UpSession {
         Ok(())
     }
 
-    fn say(&self, text: &str) {
+    fn print_message(&self, text: &str) {
         if !self.args.quiet && !self.args.json {
             eprintln!("{}", shown_lines(text));
         }

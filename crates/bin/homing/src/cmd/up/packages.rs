@@ -3,7 +3,7 @@
 
 use super::UpSession;
 use homing_model::alike;
-use homing_relay::{DeliveryRequest, Fetch, Fetched, Packages, Unbrought, ask, bring};
+use homing_relay::{DeliveryRequest, Fetch, Fetched, Packages, Unbrought, bring, query_packages};
 use homing_setup::cache::{self, Purpose};
 use homing_steps::{Call, ChangePhase, ChangeStep, Executor, HostChange, Lost, take_packages};
 
@@ -61,11 +61,11 @@ impl UpSession {
         if lack.is_empty() || self.site.hosts.len() < 2 {
             return None;
         }
-        let say = |text: &str| self.say(&format!("{}: {text}", phase.name));
+        let say = |text: &str| self.print_message(&format!("{}: {text}", phase.name));
         let others: Vec<String> =
             self.site.hosts.iter().filter(|host| !lack.contains_key(*host) && !lost.has(host)).cloned().collect();
         // If a host fails to answer, its own step reports the reason: the step runs the same query.
-        let (mut wanted, _) = match ask(&self.executor.direct, &lack, Purpose::Steps, &others, &say) {
+        let (mut wanted, _) = match query_packages(&self.executor.direct, &lack, Purpose::Steps, &others, &say) {
             Ok(said) => said,
             Err(why) => {
                 say(&why);

@@ -180,16 +180,16 @@ impl UpSession {
         let news = &mut |news: PhaseEvent| match news {
             PhaseEvent::Host(host, Err(fault)) => failed.push((host.to_string(), fault.to_string())),
             PhaseEvent::Host(_, Ok(())) => {}
-            PhaseEvent::Phase(phase) if phase.has_steps() => self.say(&phase.start_line()),
+            PhaseEvent::Phase(phase) if phase.has_steps() => self.print_message(&phase.start_line()),
             PhaseEvent::Phase(_) => {}
         };
         lost.take(&phase.name, carry_out(executor, std::slice::from_ref(phase), news));
         let done = phase.without(|host| failed.iter().any(|(ill, _)| ill == host));
         if done.has_steps() {
-            self.say(&done.line());
+            self.print_message(&done.line());
         }
         let lines = alike::folded(failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-        lines.iter().for_each(|line| self.say(&format!("  {line}")));
+        lines.iter().for_each(|line| self.print_message(&format!("  {line}")));
         let is_lost = |host: &String| lost.has(host) && failed.iter().any(|(ill, _)| ill == host);
         let steps: usize = phase.steps.iter().filter(|(host, _)| !is_lost(host)).map(|(_, steps)| steps.len()).sum();
         steps.saturating_sub(lost.untaken().count() - before)
@@ -207,7 +207,7 @@ impl UpSession {
             let fetched = self.bring_packages(&phase, lost);
             came.steps += self.carry_out_one(&mut phase, lost);
             if let Some(fetched) = fetched {
-                self.say(&format!("{}: {}", phase.name, fetched.line()));
+                self.print_message(&format!("{}: {}", phase.name, fetched.line()));
                 came.fetched.push((phase.name.clone(), fetched));
             }
             if of_ssh {
@@ -221,16 +221,16 @@ impl UpSession {
 
     /// Sets the MTU on all hosts of the phase, or on none.
     fn mtu(&self, phase: &ChangePhase, lost: &mut Lost, came: &mut SetupOutcome) {
-        self.say(&phase.start_line());
+        self.print_message(&phase.start_line());
         let out: NodeSet = phase.steps.keys().filter(|host| lost.has(host)).cloned().collect();
         let all = if out.is_empty() { self.set_mtu(phase) } else { Err(format!("{out} takes no part any more")) };
         match all {
             Ok(()) => {
-                self.say(&phase.line());
+                self.print_message(&phase.line());
                 came.steps += phase.steps.values().map(Vec::len).sum::<usize>();
             }
             Err(why) => {
-                self.say(&format!("  {why}"));
+                self.print_message(&format!("  {why}"));
                 lost.refused.extend(phase.steps.keys().map(|host| (host.clone(), format!("{}: {why}", phase.name))));
             }
         }
@@ -243,7 +243,7 @@ impl UpSession {
         let Some(controller) = self.site.controller().filter(|host| hosts.iter().any(|h| h == host)) else {
             return Vec::new();
         };
-        self.say(&format!("slurm: {controller} is asked for its nodes"));
+        self.print_message(&format!("slurm: {controller} is asked for its nodes"));
         match self.executor.run(&[(controller.into(), Call::Script(proof(&hosts)))]).remove(0) {
             Ok(said) => unfit(&hosts, &said),
             Err(why) => vec![(controller.into(), format!("slurm: its nodes are not told: {why}"))],
@@ -260,7 +260,7 @@ impl UpSession {
         if self.args.json {
             return crate::cmd::runs::to_stdout(&show::json(&self.site.hosts, came, status)).map(|_| status);
         }
-        came.notes.iter().for_each(|note| self.say(&format!("note: {note}")));
+        came.notes.iter().for_each(|note| self.print_message(&format!("note: {note}")));
         let failed: BTreeSet<&str> = came.failed.iter().map(|(host, _)| host.as_str()).collect();
         let fine: NodeSet = self.site.hosts.iter().filter(|h| !failed.contains(h.as_str())).cloned().collect();
         if !fine.is_empty() {
@@ -292,7 +292,7 @@ impl UpSession {
         let tree = self.args.tree.words();
         let mut words = vec!["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
         words.extend(tree.iter().map(String::as_str));
-        self.say(&shlex::try_join(words.iter().copied()).unwrap_or_default());
+        self.print_message(&shlex::try_join(words.iter().copied()).unwrap_or_default());
         let parsed = CheckCommand::try_parse_from(&words[1..]).map_err(|e| Failure::system(e.to_string()))?;
         crate::cmd::check::run(parsed.args)
     }
@@ -324,7 +324,7 @@ fn things(plan: &SetupPlan) -> String {
 /// Returns the hosts that homing has switched off, each with the command that switches it on. They are not queried.
 fn off_hosts(hosts: &[String]) -> BTreeMap<String, String> {
     let known = switched::all();
-    let of = |host: &String| Some((host.clone(), switched::told(&known, host)?));
+    let of = |host: &String| Some((host.clone(), switched::off_reason(&known, host)?));
     hosts.iter().filter_map(of).collect()
 }
 

@@ -49,7 +49,7 @@ pub fn plan_text(phases: &[ChangePhase], volumes: &[SiteVolume], came: &SetupOut
     for phase in phases {
         let rows = |(host, steps): (&String, &Vec<homing_steps::ChangeStep>)| {
             let each = |step: &homing_steps::ChangeStep| {
-                format!("    {}\n{}", step.change.told(), diff_lines(&step.change, "      "))
+                format!("    {}\n{}", step.change.description(), diff_lines(&step.change, "      "))
             };
             (host.clone(), steps.iter().map(each).collect::<String>())
         };
@@ -90,7 +90,7 @@ pub fn json(hosts: &[String], came: &SetupOutcome, status: i32) -> String {
 }
 
 fn fetched((area, of): &(String, Fetched)) -> Value {
-    json!({ "area": area, "host": of.by, "files": of.files.len(), "bytes": of.once(), "wanted_bytes": of.asked, "sent_bytes": of.sent })
+    json!({ "area": area, "host": of.by, "files": of.files.len(), "bytes": of.once(), "wanted_bytes": of.wanted_bytes, "sent_bytes": of.sent })
 }
 
 /// Returns a plan.
@@ -98,7 +98,7 @@ pub fn plan_json(hosts: &[String], phases: &[ChangePhase], came: &SetupOutcome, 
     let steps = |host: &str| {
         let of = |phase: &ChangePhase| -> Vec<Value> {
             let step = |step: &homing_steps::ChangeStep| {
-                let (thing, told) = (step.change.thing(), step.change.told());
+                let (thing, told) = (step.change.thing(), step.change.description());
                 json!({ "area": phase.name, "thing": thing, "step": told, "diff": diff(&step.change) })
             };
             phase.steps.get(host).into_iter().flatten().map(step).collect()

@@ -24,7 +24,7 @@ fn one(name: &str) -> One {
     One { name: name.into(), hosts: None }
 }
 
-fn told(failure: &Failure) -> String {
+fn message_with_hint(failure: &Failure) -> String {
     let hint = failure.hint.as_ref().map(|hint| format!(" (try: {hint})")).unwrap_or_default();
     format!("{}{hint}", failure.message)
 }
@@ -106,7 +106,7 @@ impl UpSession {
         let of = |volume: &SiteVolume| {
             let known = self.known(&volume.spec.name).filter(|known| known.pending.is_none())?;
             let failure = lacking_places(&known.spec, &volume.spec).err()?;
-            Some((volume.spec.servers().swap_remove(0), format!("volumes: {}", told(&failure))))
+            Some((volume.spec.servers().swap_remove(0), format!("volumes: {}", message_with_hint(&failure))))
         };
         due.iter().filter_map(of).collect()
     }
@@ -117,9 +117,9 @@ impl UpSession {
         for volume in due {
             let spec = &volume.spec;
             let hosts: NodeSet = spec.servers().into_iter().collect();
-            self.say(&format!("volumes on {hosts}: {} ({}) at {}", spec.name, spec.kind, spec.mount));
+            self.print_message(&format!("volumes on {hosts}: {} ({}) at {}", spec.name, spec.kind, spec.mount));
             if let Err(failure) = self.make_volume(volume) {
-                failed.push((spec.servers().swap_remove(0), format!("volumes: {}", told(&failure))));
+                failed.push((spec.servers().swap_remove(0), format!("volumes: {}", message_with_hint(&failure))));
             }
         }
         failed
@@ -154,7 +154,7 @@ impl UpSession {
         let of = |name: &String| {
             let mut known = record(name).ok().flatten()?;
             let refused = planner(&self.way()).and_then(|drive| drive.delete(&mut known)).err()?;
-            Some((name.clone(), told(&refused)))
+            Some((name.clone(), message_with_hint(&refused)))
         };
         self.record.volumes.iter().filter_map(of).collect()
     }
@@ -174,14 +174,17 @@ impl UpSession {
             let gone = match known {
                 None => Ok(0),
                 Some(_) => {
-                    self.say(&format!("undo: volume {name} is taken away"));
+                    self.print_message(&format!("undo: volume {name} is taken away"));
                     change(&self.way(), &one(&name), Vec::new(), |drive, record| drive.delete(record))
                 }
             };
             if let Err(failure) = gone.and_then(|_| self.record.unmade_volume(&name)) {
                 failed.push((
                     host,
-                    format!("volume {name} stays, and with it what was set up before it: {}", told(&failure)),
+                    format!(
+                        "volume {name} stays, and with it what was set up before it: {}",
+                        message_with_hint(&failure)
+                    ),
                 ));
             }
         }

@@ -55,7 +55,7 @@ fn drive_showing(way: &VolumeOptions, lock: Option<&str>, show: fn(&str)) -> Res
     let live = std::io::stderr().is_terminal();
     let consent = way.consent.quietly(way.quiet);
     let confirm = Box::new(move |what: &str, summary: &str| consent.confirm(what, summary));
-    Drive::new(executor, Manner { dry_run: way.dry_run, say, show, confirm, live }, lock)
+    Drive::new(executor, Manner { dry_run: way.dry_run, print: say, show, confirm, live }, lock)
 }
 
 /// Returns the record of a volume, or else builds it from the answers of its hosts.

@@ -136,7 +136,7 @@ impl Play {
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn write_line(&mut self, text: &str) {
         let _ = writeln!(self.out, "{:.1} s  {text}", self.now_us as f64 / 1e6);
     }
 
@@ -184,7 +184,7 @@ impl Play {
     fn lose(&mut self, name: &str) {
         let host = self.ix(name);
         self.running.retain(|_, run| run.host != host);
-        self.say(&format!("{name} is lost"));
+        self.write_line(&format!("{name} is lost"));
         self.core.host_lost(host, "the connection is lost", false, at(self.now_us));
         self.act();
     }
@@ -211,11 +211,11 @@ impl Play {
             Action::Journal(EventKind::TaskStarted { task, attempt, host, why, .. }) => {
                 let again = if attempt > 1 { format!(", attempt {attempt}") } else { String::new() };
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-                self.say(&format!("task {task} starts on {host}{again}{why}"));
+                self.write_line(&format!("task {task} starts on {host}{again}{why}"));
             }
             Action::Journal(EventKind::Limit { storage, limit, .. }) => {
                 let limit = limit.map_or("no limit".to_string(), |limit| format!("{limit} at once"));
-                self.say(&format!("storage of {storage}: {limit}"));
+                self.write_line(&format!("storage of {storage}: {limit}"));
             }
             Action::Send(host, ToWorker::Run { ticket, task, .. }) => self.begin(host, ticket, task.id),
             Action::Send(_, ToWorker::Kill { ticket, timed_out, .. }) => {
@@ -230,16 +230,16 @@ impl Play {
                     other => format!("ends: {other:?}"),
                 };
                 let place = if record.host.is_empty() { String::new() } else { format!(" on {}", record.host) };
-                self.say(&format!("task {}{place} {how}{more}", record.task.id));
+                self.write_line(&format!("task {}{place} {how}{more}", record.task.id));
             }
-            Action::Note(text) => self.say(&format!("note: {text}")),
+            Action::Note(text) => self.write_line(&format!("note: {text}")),
             Action::HostNote(host, text) => {
                 let name = self.core.hosts().name(host).to_string();
-                self.say(&format!("note: {name}: {text}"));
+                self.write_line(&format!("note: {name}: {text}"));
             }
             Action::Share(storage, _) => {
                 let name = self.core.storage_name(storage).to_string();
-                self.say(&format!("leases of {name} are wanted"));
+                self.write_line(&format!("leases of {name} are wanted"));
             }
             Action::Locate(task) => {
                 let offer = self.tasks[&task.id].offer.clone();
@@ -294,7 +294,7 @@ impl Play {
             let (exit, ending) = self.core.finish();
             let EventKind::RunEnded { counts, .. } = ending else { panic!("{ending:?}") };
             let counts = counts.iter().map(|(name, count)| format!("{count} {name}")).collect::<Vec<_>>().join(", ");
-            self.say(&format!("the run ends with {exit}: {counts}"));
+            self.write_line(&format!("the run ends with {exit}: {counts}"));
         }
     }
 
