@@ -12,7 +12,7 @@ mod sums;
 mod table;
 
 pub use bill::Bill;
-pub use ended::ended_jobs as ended;
+pub use ended::ended_jobs;
 pub use far::{UsageRequest, lines as lines_of_hosts};
 pub use in_force::{InForce, Serves, prometheus_of_servers};
 pub use jobs::{JobFilter, books, lines as lines_of_jobs, use_of, use_of_booked};

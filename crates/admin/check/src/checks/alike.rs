@@ -23,7 +23,7 @@ pub(crate) fn differing(answers: &Answers, key: &str, rows: &[ValueRow]) -> Vec<
     let of_row = |row: &ValueRow| {
         let split = split(answers.value(key, row.name))?;
         let (right, like) = (split.most, split.most_of());
-        let tell = |(host, own): (&crate::HostAnswers, &str)| {
+        let finding = |(host, own): (&crate::HostAnswers, &str)| {
             let found = row.code.on(
                 host,
                 format!("{}: {own}, and {right} on {like}", row.noun),
@@ -34,7 +34,7 @@ pub(crate) fn differing(answers: &Answers, key: &str, rows: &[ValueRow]) -> Vec<
                 None => found.look(row.look),
             }
         };
-        Some(split.others.into_iter().map(tell).collect::<Vec<_>>())
+        Some(split.others.into_iter().map(finding).collect::<Vec<_>>())
     };
     rows.iter().filter_map(of_row).flatten().collect()
 }

@@ -128,7 +128,7 @@ pub(super) fn odd_mtu(answers: &Answers, host: &str) -> Option<u32> {
 fn mtu(name: &str, same: &[InterfaceRow]) -> Vec<HostFinding> {
     let Some(split) = mtus(same) else { return Vec::new() };
     let (right, like) = (split.most, split.most_of());
-    let tell = |(host, own): (&HostAnswers, &str)| {
+    let finding = |(host, own): (&HostAnswers, &str)| {
         let found = MTU.on(
             host,
             format!("{name} has the MTU {own}, and {right} on {like}"),
@@ -136,5 +136,5 @@ fn mtu(name: &str, same: &[InterfaceRow]) -> Vec<HostFinding> {
         );
         found.mend(format!("ip link set dev {} mtu {}", word(name), word(right)))
     };
-    split.others.into_iter().map(tell).collect()
+    split.others.into_iter().map(finding).collect()
 }

@@ -93,14 +93,14 @@ fn of_twins(answers: &Answers, kind: &str) -> Vec<HostFinding> {
     let of_row = |(name, code, noun, seen, file): (&str, &'static Code, &str, &str, Option<&str>)| {
         let split = split(answers.value(CHECK.key, name).filter(|(host, _)| host.kind() == kind))?;
         let (right, like) = (split.most, split.most_of());
-        let tell = |(host, own): (&HostAnswers, &str)| {
+        let finding = |(host, own): (&HostAnswers, &str)| {
             let found = code.on(host, format!("{noun}: {own}, and {right} on {like}"), format!("{seen}: {own}"));
             match file {
                 Some(file) => found.mend(format!("for f in {file}; do echo {} > $f; done", word(right))),
                 None => found.look("lscpu"),
             }
         };
-        Some(split.others.into_iter().map(tell).collect::<Vec<_>>())
+        Some(split.others.into_iter().map(finding).collect::<Vec<_>>())
     };
     rows.into_iter().filter_map(of_row).flatten().collect()
 }

@@ -50,7 +50,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
 fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<HostFinding> {
     let Some(split) = split(answers.value(CHECK.key, file)) else { return Vec::new() };
     let (source, like) = (split.like[0], split.most_of());
-    let tell = |(host, own): (&HostAnswers, &str)| {
+    let finding = |(host, own): (&HostAnswers, &str)| {
         let found = code.on(host, format!("{file} is another than on {like}"), format!("sha256sum {file}: {own}..."));
         // The transfer may be cut short, or the file may have changed: only a file with the known hash replaces the
         // old one.
@@ -61,5 +61,5 @@ fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<HostFindin
         );
         found.mend(line).fed_by(&source.name, file)
     };
-    split.others.into_iter().map(tell).collect()
+    split.others.into_iter().map(finding).collect()
 }

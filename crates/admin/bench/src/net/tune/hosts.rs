@@ -78,27 +78,27 @@ pub fn take_back(executor: &SshExecutor, names: &[String]) -> (Vec<String>, bool
     let changes = journals.values().flatten().flat_map(|seen| &seen.journal).map(|(_, change)| change);
     question.links = FactQuery::of_changes(changes).links;
     let seen = observe(executor, names, &question);
-    let (mut phase, mut told, mut well) =
+    let (mut phase, mut faults, mut well) =
         (ChangePhase { name: "the way back".into(), ..ChangePhase::default() }, Vec::new(), true);
     for (host, there) in seen {
         let mut there = match there {
             Ok(there) => there,
             Err(why) => {
                 well = false;
-                told.push(format!("{host}: {why}"));
+                faults.push(format!("{host}: {why}"));
                 continue;
             }
         };
-        told.extend(to_take_back(&mut there).into_iter().map(|why| format!("{host}: {why}")));
+        faults.extend(to_take_back(&mut there).into_iter().map(|why| format!("{host}: {why}")));
         let undone = undo(&there);
         let back = undone.steps.iter().map(|step| format!("{host}: {}", step.change.description()));
-        told.extend(back.chain(undone.changed.iter().map(|why| format!("{host}: {why}"))));
+        faults.extend(back.chain(undone.changed.iter().map(|why| format!("{host}: {why}"))));
         phase.steps.insert(host.clone(), undone.steps);
         phase.void.insert(host, undone.void);
     }
     let lost = carry_out(executor, &[phase], &mut |_| {});
-    told.extend(lost.iter().map(|(host, why)| format!("{host}: {why}")));
-    (told, well && lost.is_empty())
+    faults.extend(lost.iter().map(|(host, why)| format!("{host}: {why}")));
+    (faults, well && lost.is_empty())
 }
 
 #[cfg(test)]

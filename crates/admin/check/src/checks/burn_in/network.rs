@@ -107,7 +107,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         let others = of(to).into_iter().filter(|flow| flow.from.name != slow.from.name || flow.to != slow.to);
         both(to) && slow.rate >= others.map(|flow| flow.rate).fold(f64::INFINITY, f64::min) * SHARE
     };
-    let told = |flow: &HostFlow| {
+    let finding = |flow: &HostFlow| {
         let HostFlow { from, to, rate } = flow;
         let seen = format!("--deep: network {rate:.0} MB/s to {to}");
         let twins = is_slow(flow).then(|| format!("{:.0} MB/s between others", right.unwrap_or_default()));
@@ -116,7 +116,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         let its_own = both(&from.name) || !explains(to, flow);
         (its_own && !than.is_empty()).then(|| SLOW.on(from, what, seen).look(LOOK))
     };
-    flows.iter().filter_map(told).collect()
+    flows.iter().filter_map(finding).collect()
 }
 
 /// Returns the rate that two thirds of the flows do not exceed: one bad host of three spoils two of three flows.

@@ -19,7 +19,7 @@ pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
         (false, true) => stat == "EXIT",
         _ => true,
     };
-    let mut jobs = homing_account::usage::ended(engine.as_ref(), selection.is_of_others())?;
+    let mut jobs = homing_account::usage::ended_jobs(engine.as_ref(), selection.is_of_others())?;
     jobs.retain(|(row, _)| row.is_over() && wanted(row.stat) && selection.is_meant(row, &own));
     let user = parsed.text("u").unwrap_or(own.clone());
     let asked = AccountFilter {
