@@ -1,9 +1,9 @@
 //! Fences: the files that one host wrote become visible on another, with all caches on.
 //!
 //! The writing side ([`FolderWatch`]) observes the changes of a command and syncs them. It describes them as a list of
-//! [`FileChange`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again at
-//! exactly these names, by the steps that were measured to work on each file system. It waits within a bound until it
-//! sees the writer's state.
+//! [`FileChange`]s, which travels beside the file system. The reading side ([`settle()`]) makes its kernel look again
+//! at exactly these names, by the steps that were measured to work on each file system. It waits until it sees the
+//! writer's state. After the file system's bound it returns the first file that still differs here ([`Late`]).
 //!
 //! It does not: decide which changes a task must see (`dispatch`, `make`), or copy bytes.
 

@@ -1,4 +1,4 @@
-//! The writing side: finds the files that were changed on this host by inotify.
+//! The writing side: uses inotify to find the files that were changed on this host.
 //!
 //! The kernel reports changes made through this host's own mount, also on FUSE and NFS, to any user, without slowing
 //! the commands. The alternatives are worse. fanotify on a mount needs root. ptrace and seccomp slow each system

@@ -3,8 +3,8 @@
 //! Each file system has one file, all behind [`FileSystem`]; [`contract`] is the suite that each must pass. For
 //! unknown places there is a reason, never a guess.
 //!
-//! Main types: [`Finder`] finds the inputs of a task, [`CandidatePaths`] is a word that may be a file, [`CommandInputs`] is the answer.
-//! [`candidate_words`] picks such words from a command.
+//! Main types: [`Finder`] finds the inputs of a task. [`CandidatePaths`] are the paths that a command may read, and
+//! [`CommandInputs`] is the answer about them. [`candidate_words`] picks such words from a command.
 //!
 //! It does not: choose a host (`place`), or make other hosts see a change (`fence`).
 

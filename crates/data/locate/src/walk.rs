@@ -1,4 +1,4 @@
-//! Walks the regular files below a directory, up to a limit.
+//! Walks the regular files below a directory, up to the caller's limit (`TREE_LIMIT` for the inputs of a task).
 
 use std::fs::ReadDir;
 use std::io;

@@ -1,4 +1,4 @@
-//! Load indices for schedulers that are no rates of [`crate::sample`]: current values.
+//! Load indices for schedulers that do not follow from two samples ([`crate::sample`]): current values.
 
 use std::collections::BTreeMap;
 use std::fs::{self, read_to_string};

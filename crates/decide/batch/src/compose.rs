@@ -233,8 +233,8 @@ impl Batch {
         }
     }
 
-    /// Returns the number of tasks that a replacement string has skipped so far. They count in [`Self::total`], and have
-    /// no number.
+    /// Returns the number of tasks that a replacement string has skipped so far. They count in [`Self::total`], and
+    /// have no number.
     pub fn skipped(&self) -> u64 {
         match &self.origin {
             Origin::Composed(composer) => composer.skipped,

@@ -1,5 +1,6 @@
-//! A shell beside each process that has a file of leases. It waits for the end of that process, even by SIGKILL. Then
-//! it removes the file, or keeps it for a successor.
+//! A shell that takes care of a process's file of leases when the process ends, even by SIGKILL. It removes a file
+//! that publishes by its name, or keeps the file for a successor. Locks without a successor need no shell: they end
+//! with their process.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -63,9 +63,9 @@ fn next(
 }
 
 /// Takes and gives back leases according to the wishes, and reports the number that may be used, until no more wishes
-/// can come. With each wish comes the turn of the last [`LeaseEvent::MayUse`] that its sender has handled. Leases are given
-/// back only after that news was handled, since a task could begin in between. A slow file server blocks this function:
-/// it needs a thread of its own.
+/// can come. With each wish comes the turn of the last [`LeaseEvent::MayUse`] that its sender has handled. Leases are
+/// given back only after that news was handled, since a task could begin in between. A slow file server blocks this
+/// function: it needs a thread of its own.
 pub fn keep(place: LeaseFolder, wishes: &Receiver<(u64, LeaseDemand)>, on_event: impl Fn(LeaseEvent) -> bool) {
     keep_in_line(place, None, wishes, on_event);
 }

@@ -3,14 +3,17 @@
 //!
 //! Each run has a file of its own in a folder on the volume itself, which all clients share. It locks as many bytes
 //! of it as it has leases. The file server releases the locks of a process that ends, however it ends. Other runs
-//! only query locks to count leases. No run writes, locks or removes the file of another. A file that cannot be
-//! opened or holds no lock counts for nothing. One file with slots for all would not do: the user who made it could
-//! keep all others from locking it. Where locks do harm, the name of the file holds the same data ([`own::PublishMethod`]). All
-//! clients of a file system agree on names at once.
+//! only query locks to count leases. No run writes or locks the file of another. A file that cannot be opened or
+//! holds no lock counts for nothing. One file with slots for all would not do: the user who made it could keep all
+//! others from locking it.
 //!
-//! Main types: [`Leases`] are those of one run, [`keep()`] is the loop of a thread that holds them. [`LeaseFolder`] is the
-//! folder, and [`LeaseDemand`] the number that a run could use. [`take_units`] leases units of a host's own resources, such as
-//! graphics processors, to one task or job.
+//! Where locks do harm, the name of the file holds the same data ([`own::PublishMethod`]). All clients of a file
+//! system agree on names at once. A run touches its file or changes its name every few seconds. If it misses
+//! several of these beats, it counts as gone, for example because its host died.
+//!
+//! Main types: [`Leases`] are those of one run, [`keep()`] is the loop of a thread that holds them. [`LeaseFolder`]
+//! is the folder, and [`LeaseDemand`] the number that a run could use. [`take_units`] leases units of a host's own
+//! resources, such as graphics processors, to one task or job.
 //!
 //! It does not: decide how many tasks a server can serve (`admit`), or stop a task.
 

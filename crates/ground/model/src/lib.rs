@@ -1,6 +1,5 @@
-//! The nouns that all crates share: hosts, layouts, tasks, outcomes and the events of a run. No I/O and no clock. The
-//! caller gives each time, as nanoseconds since the Unix epoch (`i64`) for a record, or as a duration in
-//! microseconds.
+//! The nouns that all crates share: hosts, layouts, tasks, outcomes and the events of a run. No I/O and no clock: times
+//! are arguments. A record has nanoseconds since the Unix epoch (`i64`), a duration is in microseconds.
 //!
 //! Main types: [`Task`] and [`Outcome`], [`FileLayout`], [`event::Event`], [`NodeSet`], and [`Failure`], the error
 //! that a user reads. [`graph`] orders tasks that wait for each other, [`shell`] quotes words for scripts, [`units`]

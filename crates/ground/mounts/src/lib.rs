@@ -1,8 +1,8 @@
 //! Reads the mount table of a host and recognizes the kind of each mount. Only this crate knows the types and sources
 //! of file systems.
 //!
-//! Main types: [`MountLine`], a line of the table; [`FileSystemKind`], the one table of file-system types; [`Bounded`], a look at
-//! files with a time limit.
+//! Main types: [`MountLine`], a line of the table; [`FileSystemKind`], the one table of file-system types;
+//! [`Bounded`], a look at files with a time limit.
 //!
 //! It does not: find the bytes of a file (`locate`), or mount anything (`volume`).
 

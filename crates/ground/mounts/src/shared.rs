@@ -1,4 +1,4 @@
-//! Names mounts in the same way on all hosts.
+//! Names mounts in the same way on all hosts. Only CephFS needs a query for that.
 
 use crate::ceph;
 use crate::kind::FileSystemKind;

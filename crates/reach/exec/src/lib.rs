@@ -15,8 +15,8 @@
 //! Each host has one OpenSSH connection, a control master with the user's own configuration. It outlives the command
 //! by [`Options::persist`]. Commands are sessions of it, opened in the master's own protocol on its socket. No `ssh`
 //! is started for them. A command that exits with 255 therefore differs from a failed connection; the exit status of
-//! `ssh` is the same for both. If the connection ends while the command runs, the result is [`CommandOutcome::Lost`]: the end
-//! of the command is unknown.
+//! `ssh` is the same for both. If the connection ends while the command runs, the result is
+//! [`CommandOutcome::Lost`]: the end of the command is unknown.
 //!
 //! Many hosts are reached through a tree of them, whose inner hosts are leaders ([`Errand`], [`serve`]).
 //!

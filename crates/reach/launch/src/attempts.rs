@@ -1,5 +1,5 @@
 //! The attempts under way, by ticket, the number by which their worker knows them. An attempt is lost with its host.
-//! Until then it may run: it stays in here, and no other host tries it.
+//! Until its host counts as lost, the attempt may run, and no other host tries the task.
 
 use crate::wire::ToWorker;
 use homing_model::Outcome;

@@ -53,9 +53,9 @@ impl<T> HostLinks<T> {
     /// Connects to the hosts of `plans`, along a tree if more than `width` of them are reached by ssh. Hosts that are
     /// added later are connected to from this machine.
     ///
-    /// `tell` receives each event with the number of its host, for [`HostLinks::handle_event`], and returns whether a reader is
-    /// left. `note` receives a line for the user. `of` makes the owner's own state of a host. An error means that no
-    /// thread could be started.
+    /// `tell` receives each event with the number of its host, for [`HostLinks::handle_event`], and returns whether a
+    /// reader is left. `note` receives a line for the user. `of` makes the owner's own state of a host. An error means
+    /// that no thread could be started.
     pub fn open(
         of: fn(&HostPlan) -> T,
         plans: Vec<HostPlan>,

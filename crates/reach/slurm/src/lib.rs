@@ -2,9 +2,10 @@
 //! a job.
 //!
 //! This crate parses the text formats of Slurm's commands, with chosen columns. They have kept their meaning since
-//! Slurm 14, while the JSON changes its shape with every release. Everything but [`query_slurm`] is pure.
+//! Slurm 14, while the JSON changes its shape with every release. All is pure but the module that runs the commands.
 //!
-//! Main types: [`Allocation`], [`WorkerRequest`], [`Seat`] (the slots of one worker), [`License`], [`SlurmEnd`] of a job.
+//! Main types: [`Allocation`], [`WorkerRequest`], [`Seat`] (the slots of one worker), [`License`], [`SlurmEnd`] of a
+//! job.
 //!
 //! It does not: submit jobs of the queue (`queue`), or set Slurm up (`setup`).
 

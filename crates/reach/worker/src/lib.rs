@@ -1,6 +1,6 @@
 //! The far side of a run. It takes tasks from its standard input, runs them, and answers on its standard output. When
-//! its input ends, it ends with all that it started. A broken connection need not end the input. Therefore a worker that
-//! is no child of its coordinator also ends when no message came for the time of its lease (`WORKER_LEASE_S` of
+//! its input ends, it ends with all that it started. A broken connection need not end the input. Therefore a worker
+//! that is no child of its coordinator also ends when no message came for the time of its lease (`WORKER_LEASE_S` of
 //! `launch::wire`).
 //!
 //! One thread reads. Each slot is a thread that spawns, captures and measures one task after another. The fastest

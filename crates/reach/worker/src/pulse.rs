@@ -1,4 +1,5 @@
-//! Reports the activity of this host's storage to admission while tasks run.
+//! Reports the activity of this host's storage to admission: often while tasks run here, a few times a second
+//! otherwise.
 
 use crate::shared::WorkerState;
 use homing_launch::wire::FromWorker;

@@ -1,4 +1,4 @@
-//! The order in which tasks that run after others can run.
+//! Puts tasks that run after others into an order in which they can run.
 
 use crate::Task;
 use crate::graph::{TaskReadiness, TaskWaits};

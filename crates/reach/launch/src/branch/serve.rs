@@ -17,8 +17,8 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Opens channels to the members in the first message and passes on all messages. When the input ends, it ends the
-/// input of the members. Calls `spawn_reader` for each read from the coordinator. The caller ends the processes that are
-/// left.
+/// input of the members. Calls `spawn_reader` for each read from the coordinator. The caller ends the processes that
+/// are left.
 pub fn serve(
     from: impl Read + Send + 'static,
     to: impl Write + Send + 'static,
