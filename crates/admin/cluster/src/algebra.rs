@@ -115,8 +115,8 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Returns `set` by the names of groups of a source that lie wholly in it, the largest first, and the nodes that are
-    /// left. A group that shares hosts with one before it is not used.
+    /// Returns `set` by the names of groups of a source that lie wholly in it, the largest first, and the nodes that
+    /// are left. A group that shares hosts with one before it is not used.
     pub fn regrouped(&self, set: &NodeSet, source: Option<&str>, bare: bool) -> Result<String, Failure> {
         let mut groups = self.groups_with(set, source, false)?;
         groups.retain(|group| group.hosts.len() == group.all);

@@ -1,8 +1,8 @@
 //! Makes a cluster of hosts that have ssh, area by area. It compares the cluster file with the observed state of all
 //! hosts, and plans the steps of each host. It does no input or output.
 //!
-//! Main types: [`Up`] is the section of the cluster file, [`ClusterSite`] adds hosts and volumes. Each [`Area`] queries and
-//! plans; [`plan()`] joins them for one host.
+//! Main types: [`Up`] is the section of the cluster file, [`ClusterSite`] adds hosts and volumes. Each [`Area`]
+//! queries and plans; [`plan()`] joins them for one host.
 //!
 //! It does not: run a command on a host (`steps`), or make volumes (`volume`).
 

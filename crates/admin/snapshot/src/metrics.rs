@@ -1,4 +1,4 @@
-//! Prints the state of vaults as metrics for Prometheus.
+//! Formats the state of vaults as metrics for Prometheus.
 
 use crate::ask::Listed;
 use homing_model::metrics::{MetricKind, Metrics};

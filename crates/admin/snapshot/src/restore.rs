@@ -243,8 +243,9 @@ pub fn write_back(
     Ok(done)
 }
 
-/// Writes the missing entries into private folders of the destination, and has them moved to their places. Returns false
-/// if nothing was written, because rsync logs in to the other host as a user who cannot reach the private folders.
+/// Writes the missing entries into private folders of the destination, and has them moved to their places. Returns
+/// false if nothing was written, because rsync logs in to the other host as a user who cannot reach the private
+/// folders.
 fn staged(
     place: &ImagePart,
     write: &Destination,

@@ -1,11 +1,11 @@
 //! Sets hosts up, with a plan first and an undo.
 //!
-//! The things that are [`HostRequirement`] of a host and the state that was [`Observed`] make [`ChangeStep`]s. Each step is a
-//! [`HostChange`] from the present state to the wanted one; a state that is as wanted needs no step. Planning does no
-//! input or output.
+//! [`plan()`] compares the wanted state of a host ([`HostRequirement`]s) with its [`Observed`] state, and returns
+//! [`ChangeStep`]s. Each step is a [`HostChange`] from the present state to the wanted one; a state that is as wanted
+//! needs no step. Planning does no input or output.
 //!
-//! One script for each host and [`ChangePhase`] carries the steps out ([`carry_out`]). Before each step, the host writes
-//! the change into its own journal. That journal and the present state of the host are all that [`undo`] needs.
+//! [`carry_out`] runs one script on each host for the steps of a [`ChangePhase`]. Before each step, the host writes
+//! the change into its own journal. That journal and the present state of the host are all that [`undo()`] needs.
 //! Things that were changed by others since are left alone and reported. A host that is lost in the middle of a phase
 //! keeps that journal: the same command continues there. If two processes set up one host, the one whose query came
 //! last leads, and the other does nothing there.

@@ -110,7 +110,8 @@ pub struct Observed {
     pub guarded: bool,
     /// Changes that were made here, the oldest first, each with the name of its entry.
     pub journal: Vec<(String, HostChange)>,
-    /// By journal entry: the set-up that made the change, as in [`crate::ChangePhase::owner`]. Older versions recorded none.
+    /// By journal entry: the set-up that made the change, as in [`crate::ChangePhase::owner`]. Older versions recorded
+    /// none.
     pub owners: BTreeMap<String, String>,
 }
 

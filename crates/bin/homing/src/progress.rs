@@ -21,8 +21,8 @@ pub fn place() -> Option<ProgressTerminal> {
     Some(ProgressTerminal { columns, utf8: locale_is_utf8() })
 }
 
-/// Returns the columns of lines on `out`: those of `COLUMNS`, else those of the terminal. `None`: a file or a pipe, whose
-/// reader wants whole lines.
+/// Returns the columns of lines on `out`: those of `COLUMNS`, else those of the terminal. `None`: a file or a pipe,
+/// whose reader wants whole lines.
 pub fn columns_of(out: impl AsFd) -> Option<usize> {
     let terminal = || isatty(&out).then(|| tcgetwinsize(&out).map_or(0, |size| size.ws_col).into());
     let columns = set("COLUMNS").and_then(|text| text.parse().ok()).or_else(terminal)?;

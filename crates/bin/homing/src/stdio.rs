@@ -1,5 +1,6 @@
-//! Handles a standard output that cannot be written. It may have been closed before the start (`>&-`), be full, or
-//! exceed the limit of `ulimit -f`, or its reader may be gone (`| head`).
+//! Handles a standard output that cannot be written. If its reader is gone (`| head`), the program ends silently. If
+//! it was closed before the start (`>&-`), is full, or exceeds the limit of `ulimit -f`, the program prints the
+//! reason and ends.
 
 use homing_model::exit;
 use rustix::fs::{Mode, OFlags};

@@ -1,12 +1,14 @@
-//! The embedded queue: detached jobs on one machine, without a server.
+//! Detached jobs, kept by an [`Engine`]: the [`Embedded`] queue of this machine, which needs no server, or [`Slurm`].
 //!
-//! A job is a folder in a spool that all users of the machine share. Each user has at most one *runner*. A submitting
-//! command starts it, and it ends when nothing is left to do. Each running job has a *keeper* that holds its slots,
-//! waits for it and records its end. The state of a job follows from files and from locks, which the kernel releases
-//! when their holder dies. Thus a killed process leaves no wrong state behind. `docs/formats.md` has the layout.
+//! In the embedded queue, a job is a folder in a spool that all users of the machine share. Each user has at most one
+//! *runner*. A submitting command starts it, and it ends when nothing is left to do. Each running job has a *keeper*
+//! that holds its slots, waits for it and records its end. A job for another host is also a job of the queue there
+//! ([`far`]). The state of a job follows from files and from locks, which the kernel releases when their holder dies.
+//! Thus a killed process leaves no wrong state behind. `docs/formats.md` has the layout.
 //!
-//! A job whose keeper was killed, or whose machine restarted, is [`ElementState::Lost`]. It is not run again by itself, and
-//! the user's next runner kills the processes that it left. The glossary calls a keeper the supervisor of its job.
+//! A job whose keeper was killed, or whose machine restarted, is [`ElementState::Lost`]. It is not run again by
+//! itself, and the user's next runner kills the processes that it left. The glossary calls a keeper the supervisor of
+//! its job.
 //!
 //! The alternative was one runner for all users; it would need root, and be a daemon. [`plan`], [`state`], [`depend`]
 //! and [`array`] are pure.

@@ -1,4 +1,4 @@
-//! Delays jobs whose keepers could not start them.
+//! Delays jobs whose keepers could not start them, and gives them up after several attempts.
 
 use crate::plan::JobView;
 use std::collections::{BTreeMap, BTreeSet};

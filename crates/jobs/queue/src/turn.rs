@@ -1,4 +1,4 @@
-//! The order among users, and the bounds on a user's runner that delays it.
+//! The turns of the users' runners. A runner that does not take its turn, or holds the lock too long, is passed over.
 
 use crate::QueueError;
 use crate::places::Places;

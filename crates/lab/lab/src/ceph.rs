@@ -1,5 +1,6 @@
 //! CephFS over the hosts of a lab, mounted at `/data` everywhere by ceph-fuse. n1 has monitor, manager and MDS. Each
-//! host has an OSD on its `/scratch`.
+//! host has an OSD on its `/scratch`. With `kernel` in the specification, the last host is a guest without an OSD,
+//! which mounts it by its kernel.
 
 use crate::error::{Doing, LabError, Result};
 use crate::exec::{on_each, output};

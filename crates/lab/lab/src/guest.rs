@@ -1,5 +1,5 @@
-//! A host with a kernel of its own, over the same root as the others. Only NFS needs it, because its client and its
-//! server are in the kernel.
+//! A host with a kernel of its own, over the same root as the others. NFS needs it, because its client and its server
+//! are in the kernel. The kernel's client of CephFS needs it, too.
 
 use crate::disk::detach;
 use crate::error::{Doing, LabError, Result};

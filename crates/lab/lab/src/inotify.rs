@@ -1,5 +1,6 @@
-//! The kernel's limit of inotify instances for one user. All hosts of a lab share it, because they are the same user,
-//! root, to this machine. At the limit their systemd hangs, or prints no reason.
+//! Explains why a host did not boot if the kernel's limit of inotify instances for one user is the reason. All hosts
+//! of a lab share the limit, because they are the same user, root, to this machine. At the limit their systemd hangs,
+//! or prints no reason.
 
 use std::fs;
 

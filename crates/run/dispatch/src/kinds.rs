@@ -1,5 +1,5 @@
-//! Kinds of commands, and which of them move bytes. A task without named inputs does not show its reads and writes.
-//! Other tasks that begin with the same word do.
+//! Kinds of commands, and which of them move bytes. Commands that begin with the same word are of one kind. A task
+//! without named inputs does not show in advance whether it moves bytes: earlier tasks of its kind do.
 
 use homing_model::Command;
 use homing_place::MOST_KINDS;

@@ -1,4 +1,5 @@
-//! Finds files whose absence a recipe reports.
+//! Finds the names of missing files in the error output of a recipe. If such a file exists at a new look, the recipe
+//! runs once more (`connection`).
 
 use std::path::PathBuf;
 

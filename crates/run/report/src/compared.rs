@@ -80,7 +80,8 @@ pub fn compared_json(runs: &[ComparedRun]) -> Value {
 }
 
 /// Returns a table with a row for each quantity, a column for each run, and the change from the first to the last. If
-/// it is wider than `columns`, the runs are below each other. The slowest tasks of each run follow, with whole commands.
+/// it is wider than `columns`, the runs are below each other. The slowest tasks of each run follow, with whole
+/// commands.
 pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     let unknown = || "unknown".to_string();
     let column = |of: &dyn Fn(&ComparedRun) -> String| runs.iter().map(of).collect::<Vec<_>>();

@@ -2,9 +2,10 @@
 //! journal's events alone. This crate connects to no host.
 //!
 //! Main types: [`Tally`] adds the events of a run up, [`Now`] is its present state, [`Path`] the chain of tasks that
-//! took longest. [`chart`] and [`html()`] draw.
+//! took longest. [`RunUsage`] has the resources that a run used, [`ComparedRun`] is one of several runs side by side,
+//! and [`Earlier`] has the settled tasks for `resume`. [`chart`] and [`html()`] draw.
 //!
-//! It does not: read other runs than the one it is given, except for a comparison ([`Earlier`]).
+//! It does not: find or list runs (`journal`), or add up the use of many (`account`).
 
 mod amplified;
 mod change;

@@ -131,8 +131,8 @@ impl Tally {
         }
     }
 
-    /// Returns the evidence in one line, and the failed tasks: enough for a run on one machine without volumes. The error
-    /// output of failed tasks is left out, as in [`Self::short`].
+    /// Returns the evidence in one line, and the failed tasks: enough for a run on one machine without volumes. The
+    /// error output of failed tasks is left out, as in [`Self::short`].
     pub fn brief(&self, color: bool) -> String {
         let mut lines = ReportLines { color, text: String::new() };
         let report = self.run.as_ref().map_or(String::new(), |run| format!(" (homing report {run})"));

@@ -1,4 +1,4 @@
-//! The usage of a cluster by its runs, added up over many of them: by run, host and command.
+//! The resources that a run used, by host and command. Such sums can be added up over many runs.
 
 use crate::energy::{Holding, HostUsage, Taken};
 use crate::load::add_known;

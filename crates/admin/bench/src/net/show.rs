@@ -1,4 +1,4 @@
-//! Prints the findings as sentences, then the best values of each host.
+//! Formats the findings as sentences, then the best values of each host.
 
 use super::ask::Hosts;
 use homing_model::document;

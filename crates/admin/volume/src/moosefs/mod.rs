@@ -38,8 +38,8 @@ const UNMAKE_MASTER: &str = r##"
     cd /var/lib/mfs && rm -f metadata.mfs metadata.mfs.back* changelog*.mfs stats.mfs .mfsmaster.lock
     rm -f /etc/mfs/mfsmaster.cfg /etc/mfs/mfsexports.cfg
 "##;
-/// Removes the chunks and the store, if the chunkserver's configuration belongs to this volume; it is removed last, so that
-/// an interrupted removal goes on. Files of others in the folder stay, and the folder with them.
+/// Removes the chunks and the store, if the chunkserver's configuration belongs to this volume. That file is removed
+/// last: an interrupted removal goes on. Files of others in the folder stay, and the folder with them.
 const UNMAKE_STORE: &str = r##"
     name=$1 store=$2
     if grep -qsxF "# homing volume $name" /etc/mfs/mfschunkserver.cfg; then

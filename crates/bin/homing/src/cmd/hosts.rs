@@ -144,8 +144,8 @@ fn gpu_cell(gpus: u64, facts: &HostFacts) -> String {
     }
 }
 
-/// Formats the rows in columns of fixed widths, so that those of --watch stay in place. A narrow terminal gets columns as
-/// wide as their cells.
+/// Formats the rows in columns of fixed widths, so that those of --watch stay in place. A narrow terminal gets columns
+/// as wide as their cells.
 fn table(rows: &[[String; 14]]) -> String {
     let line = |row: &[String; 14]| {
         let [name, status, cores, rest @ .., gpus, limit] = row;

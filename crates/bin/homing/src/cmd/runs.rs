@@ -113,8 +113,8 @@ fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32,
     failed.map_or(Ok(0), Err)
 }
 
-/// Returns a row for each run. A terminal that has no room for the command gets it below the row, with the name of the run
-/// and where it runs.
+/// Returns a row for each run. A terminal that has no room for the command gets it below the row, with the name of the
+/// run and where it runs.
 fn table(runs: &[RunInfo], columns: Option<usize>) -> String {
     let whole = wide_table(runs);
     match fit::exceeded(&whole, columns) {

@@ -1,5 +1,5 @@
-//! Lines fit into the columns of `COLUMNS`, for runs that were recorded: `tests/recorded` has two runs on three hosts, one
-//! with failures and a label, one that was interrupted.
+//! Lines fit into the columns of `COLUMNS`, for runs that were recorded: `tests/recorded` has two runs on three hosts,
+//! one with failures and a label, one that was interrupted.
 
 use crate::world::World;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `--container` runs tasks by a program for containers. A script in place of podman records its words and runs the command.
+//! `--container` runs tasks by a program for containers. A script in place of podman records its words and runs the
+//! command.
 
 use crate::world::World;
 use std::os::unix::fs::PermissionsExt;

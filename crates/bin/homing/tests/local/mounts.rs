@@ -57,8 +57,8 @@ fn a_file_system_that_nobody_knows_is_one_to_locate_and_probe_and_runs_here() {
     assert!(out.status.success() && out.stdout == b"content\n", "{said}");
 }
 
-/// Checks each kind of network file system by the one `FileSystemKind`: its mount in the table that hosts exchange, and the
-/// answer of the fence.
+/// Checks each kind of network file system by the one `FileSystemKind`: its mount in the table that hosts exchange, and
+/// the answer of the fence.
 #[test]
 fn each_kind_is_reported_and_has_an_answer_of_the_fence() {
     let rows = [

@@ -1,4 +1,4 @@
-//! Tasks that print more than they may, or more than the disk can hold.
+//! Ends tasks that print more than they may. If the disk is nearly full, ends the task that has printed most.
 
 use super::types::{TaskAttempt, end};
 use super::{Action, Core};

@@ -1,4 +1,5 @@
-//! A host that does not see a file as another host wrote it.
+//! Handles a host that does not see a file as another host wrote it. The attempt ends as one that cannot start, and
+//! counts as a try. If the file has changed since, the task waits for a slot again instead.
 
 use super::Core;
 use super::types::Stage;

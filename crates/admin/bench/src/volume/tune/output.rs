@@ -1,4 +1,4 @@
-//! Prints the result of a sweep as a table with advice, and applies it.
+//! Formats the result of a sweep as a table with advice, and applies the best options.
 
 use super::advice::{WORTH, advice};
 use super::kept::Sweep;

@@ -78,8 +78,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// Returns the names of the Slurm jobs that held workers of this user's runs. Those that are over are no jobs of a person:
-/// a worker that was not needed has been cancelled, and looks like a failure. `homing usage` counts them as runs.
+/// Returns the names of the Slurm jobs that held workers of this user's runs. They are no jobs of a person once they
+/// are over: a worker that was not needed has been cancelled, and looks like a failure. `homing usage` counts them as
+/// runs.
 fn workers(is_slurm: bool) -> BTreeSet<String> {
     let runs = if is_slurm { homing_journal::names(&homing_journal::root()) } else { Vec::new() };
     runs.iter().map(|run| homing_slurm::job_name(run)).collect()

@@ -47,8 +47,8 @@ pub fn failures_json(read: &JournalContent) -> Value {
     read.failures.json(&inputs_of_failed(read))
 }
 
-/// Returns the input values of the tasks in `wanted`, or the inputs that their file declares, from the copies that the run keeps in `dir`. They are missing
-/// for a build, and for a run whose tasks are blocks of one input.
+/// Returns the input values of the tasks in `wanted`, or the inputs that their file declares. They come from the copies
+/// that the run keeps in `dir`. They are missing for a build, and for a run whose tasks are blocks of one input.
 ///
 /// # Errors
 /// The command line is not understood, or a copy cannot be read.
