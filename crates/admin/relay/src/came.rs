@@ -1,4 +1,4 @@
-//! Reports the results of packages, as text and as JSON.
+//! The results of installing packages that one host fetches for all, as text and as JSON.
 
 use crate::{PackagesByHost, TransferReport};
 use homing_model::units::bytes;

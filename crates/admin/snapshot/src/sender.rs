@@ -1,6 +1,6 @@
 //! Pauses rsync's end on the source's host, which another host has started over ssh. It is found by a variable in its
-//! environment. To stop the end on the bank's host alone is not enough. Both ends and ssh buffer two megabytes, which
-//! for small files on a slow disk is many seconds of reading.
+//! environment. Stopping only the end on the bank's host would not be enough. Both ends and ssh buffer two megabytes,
+//! which for small files on a slow disk is many seconds of reading.
 
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;

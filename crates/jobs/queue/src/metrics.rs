@@ -1,4 +1,4 @@
-//! Reports a queue in numbers.
+//! Formats the jobs and slots of a queue as metrics for Prometheus.
 
 use crate::{ElementState, Engine, Job, Machine, QueueError};
 use homing_model::metrics::{MetricKind, Metrics, bounded};

@@ -1,4 +1,4 @@
-//! Counts the slots of this machine that the tasks of a run use.
+//! Takes slots of this machine for the tasks of a run, and returns them.
 //!
 //! A run locks the bytes of its slots for reading, a job for writing: runs exclude jobs, and jobs exclude runs. Runs
 //! do not exclude each other, as two of GNU parallel never did: a user who starts a second one means it.

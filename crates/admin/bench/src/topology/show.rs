@@ -24,7 +24,7 @@ pub fn text(found: &TopologyReport) -> String {
     text
 }
 
-/// Prints a switch and all that is below it.
+/// Adds a switch and all that is below it to `text`.
 fn branch(name: &str, indent: &str, joins: &[Join], found: &TopologyReport, text: &mut String) {
     let deeper = format!("{indent}  ");
     if let Some(join) = joins.iter().find(|join| join.name == name) {

@@ -1,4 +1,4 @@
-//! Divides the hosts into those that this machine connects to and those along a tree.
+//! Opens channels to all hosts of a run: to some from this machine, to the others along a tree.
 
 use super::hosts::{BranchMember, Note};
 use super::split::branches;
