@@ -14,7 +14,7 @@ pub struct ClusterArgs {
     /// Cluster file (default: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml)
     #[arg(long, value_name = "FILE", global = true)]
     cluster: Option<PathBuf>,
-    /// The hosts of this lab of `homing lab`, by its own keys
+    /// Use the hosts of this lab of `homing lab`, with the keys of the lab
     #[arg(long, value_name = "LAB", global = true, conflicts_with = "cluster")]
     lab: Option<String>,
     /// The content of the files, once they were read. A change of a file after that counts for the next command only.

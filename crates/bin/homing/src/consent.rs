@@ -10,7 +10,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 /// `--yes`. Global, for the commands that have commands below them.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Consent {
-    /// Do it without a question. Without a terminal, nothing is changed unless this is given
+    /// Skip the confirmation; needed where there is no terminal
     #[arg(short = 'y', long, global = true)]
     yes: bool,
     /// Whether the summary needs not be shown: the user has seen it, or wants no words.

@@ -26,11 +26,11 @@ pub enum Sub {
     Runs(cmd::runs::Args),
     /// Show the evidence of a run
     Report(cmd::report::Args),
-    /// Add up what runs used, and what it cost
+    /// Add up the resources that runs used, and their cost
     Usage(cmd::usage::Args),
-    /// Show what runs read over the network, and what more copies of it would bring
+    /// Show which folders runs read over the network, and the gain from more copies
     Advise(cmd::advise::Args),
-    /// Show what a run does now, or play it again
+    /// Show what a run does now, or replay it
     #[command(visible_alias = "watch")]
     Top(cmd::top::Args),
     /// Submit a command, or a batch, that runs detached
@@ -54,7 +54,7 @@ pub enum Sub {
     Power(administration::Power),
     /// Run one command on many hosts and gather its output
     Exec(cmd::exec::Args),
-    /// Find what is wrong with a cluster, with the command that mends it
+    /// Find faults of a cluster, with the commands that repair them
     Check(administration::Check),
     /// Copy files and folders to many hosts
     Push(cmd::copy::PushArgs),
@@ -70,7 +70,7 @@ pub enum Sub {
     Up(administration::Up),
     /// Drain a host and take it out of the cluster
     Down(administration::Down),
-    /// Packages on many hosts, each file fetched once
+    /// Install packages on many hosts, with each file fetched once
     Cache(administration::Cache),
     /// Make, grow, shrink and delete volumes of GlusterFS, MooseFS and NFS
     Volume(administration::Volume),
@@ -78,11 +78,11 @@ pub enum Sub {
     Snapshot(administration::Snapshot),
     /// Measure shared folders from their clients, and the network
     Bench(administration::Bench),
-    /// Try settings of the network, and keep what is better
+    /// Try settings of the network, and keep the better ones
     Tune(administration::Tune),
     /// Show which host is on which switch
     Topology(administration::Topology),
-    /// A cluster on one machine, for trying and testing
+    /// Run a cluster on one machine, for trials and tests
     Lab(administration::Lab),
     /// Print completions for a shell
     Completions(cmd::generate::Completions),

@@ -30,26 +30,26 @@ pub struct Args {
     targets: HostArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// As JSON; an unknown value is null
+    /// Print JSON; an unknown value is null
     #[arg(long)]
     json: bool,
     /// Write a first cluster file for these hosts, ./cluster.toml or the one of --cluster; nothing is overwritten, and no
     /// host is contacted
     #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "exclude", "group", "all", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
     init: Option<String>,
-    /// Fetch the ssh keys of hosts, show the fingerprints, and put new ones on record after a question
+    /// Fetch the ssh keys of hosts, show the fingerprints, and record new keys after a confirmation
     #[arg(long, conflicts_with_all = ["json", "ansible", "prometheus", "watch", "history", "schedule"])]
     trust: bool,
-    /// Print a dynamic inventory of Ansible with the groups and addresses of cluster.toml, without a look at hosts
+    /// Print a dynamic inventory of Ansible with the groups and addresses of cluster.toml; no host is contacted
     #[arg(long, conflicts_with_all = ["json", "watch", "history", "schedule"])]
     ansible: bool,
     /// Write hosts, queue, file servers, volumes and the sums of runs to a file for Prometheus's node exporter
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ansible", "history", "schedule"])]
     prometheus: Option<PathBuf>,
-    /// With --prometheus: the runs in these folders, those of other users too [default: this user's]
+    /// With --prometheus: folders of runs, also of other users [default: this user's]
     #[arg(long, value_name = "FOLDER", num_args = 1.., requires = "prometheus")]
     runs: Vec<PathBuf>,
-    /// Again after this time, until interrupted
+    /// Show the hosts again after this time, until interrupted
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "5", value_parser = |text: &str| parse_duration_within("--watch", text, 1.0..=f64::INFINITY), conflicts_with_all = ["history", "schedule"])]
     watch: Option<Duration>,
     #[command(flatten)]

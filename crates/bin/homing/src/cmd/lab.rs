@@ -32,7 +32,7 @@ enum Verb {
         #[arg(last = true, required = true)]
         command: Vec<OsString>,
     },
-    /// A login shell on a host, by ssh; with words, the command line that they make
+    /// Open a login shell on a host by ssh, or run a command line there
     Shell {
         #[command(flatten)]
         lab: Name,
@@ -42,14 +42,14 @@ enum Verb {
         #[arg(trailing_var_arg = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
-    /// Take a host's power away: all that runs there ends at once
+    /// Cut the power of a host: all its processes end at once
     Off {
         #[command(flatten)]
         lab: Name,
         /// The host, such as n1
         host: String,
     },
-    /// Boot a host again that is off, and wait until it answers
+    /// Boot a host that is off, and wait until it answers
     On {
         #[command(flatten)]
         lab: Name,
@@ -70,7 +70,7 @@ enum Verb {
         #[arg(long)]
         json: bool,
     },
-    /// Take a lab down, whatever is left of it
+    /// Take a lab down
     Down {
         #[command(flatten)]
         lab: Name,
@@ -102,7 +102,7 @@ struct UpArgs {
     /// Size of each host's disk at /scratch
     #[arg(long, default_value = "4G", value_parser = homing_lab::parse_size)]
     disk: u64,
-    /// What the disk is like: plain (a file), hdd (one head: seeks cost time), hdd/5 (five times as slow)
+    /// Kind of disk: plain (a file), hdd (one head: seeks cost time), hdd/5 (five times as slow)
     #[arg(long, default_value = "plain")]
     disk_model: DiskModel,
     /// Make a GlusterFS volume at /data: SETSxCOPIES such as 2x2, or replica=2
@@ -118,8 +118,8 @@ struct UpArgs {
     /// Make hosts guests with kernels of their own: n1 serves NFS, the others mount it at /data, with `,rdma` by RDMA
     #[arg(long, value_name = "vers=V[,rdma]", num_args = 0..=1, default_missing_value = "vers=4.2")]
     nfs: Option<NfsSpec>,
-    /// What guests run on: qemu (emulated, slow, runs everywhere) or uml (user-mode Linux, which
-    /// computes at this machine's speed)
+    /// Emulation of guests: qemu (slow, runs everywhere) or uml (user-mode Linux, which computes at this machine's
+    /// speed)
     #[arg(long, value_name = "qemu|uml", default_value = "qemu")]
     guests: Guests,
     /// Run Slurm: slurmctld on n1, slurmd on all; partitions lab and urgent

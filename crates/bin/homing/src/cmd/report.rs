@@ -28,13 +28,13 @@ pub struct Args {
     /// of two inputs as `homing run -0 -n 2`
     #[arg(short = '0', long, requires = "failed", conflicts_with = "json")]
     null: bool,
-    /// Draw it into one self-contained HTML file; `-` for standard output
+    /// Write the evidence to one self-contained HTML file; `-` for standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Print the evidence as JSON
     #[arg(long)]
     json: bool,
-    /// Print what the run cost, at the prices of `[cost]` in cluster.toml, and the energy of its hosts
+    /// Print the cost of the run, at the prices of `[cost]` in cluster.toml, and the energy of its hosts
     #[arg(long)]
     cost: bool,
     #[command(flatten)]

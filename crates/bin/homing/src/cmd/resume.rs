@@ -12,10 +12,10 @@ pub struct Args {
     /// The run: its name, the beginning of it, the one that --name gave it, or `last`
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// Run those that failed again too
+    /// Also run failed tasks again
     #[arg(long)]
     failed: bool,
-    /// Go on although records of the run are damaged; tasks whose end cannot be read run again
+    /// Continue despite damaged records of the run; tasks whose end cannot be read run again
     #[arg(long)]
     skip_damaged: bool,
 }

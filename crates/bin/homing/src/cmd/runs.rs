@@ -23,20 +23,20 @@ pub struct Args {
     /// List the last N runs
     #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["all", "prune"])]
     number: Option<usize>,
-    /// List runs that began no longer ago than this: 12h, 7d
+    /// List runs that began within this time: 12h, 7d
     #[arg(long, value_name = "AGE", conflicts_with = "prune", value_parser = |text: &str| parse_duration("--since", text))]
     since: Option<Duration>,
-    /// List runs with failed tasks alone
+    /// List only runs with failed tasks
     #[arg(long, conflicts_with = "prune")]
     failed: bool,
     /// Print a JSON array of all runs
     #[arg(long)]
     json: bool,
-    /// Remove the runs that were last written to longer ago than this: 12h, 7d [default: 30d]
+    /// Remove runs that were not written to for this time: 12h, 7d [default: 30d]
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "30d", conflicts_with_all = ["all", "json"],
           value_parser = |text: &str| parse_duration("--prune", text))]
     prune: Option<Duration>,
-    /// With --prune: print what would go, and remove nothing
+    /// With --prune: list the runs that would be removed, and remove nothing
     #[arg(long, requires = "prune")]
     dry_run: bool,
     #[command(flatten)]

@@ -15,42 +15,42 @@ const WAY: &str = "Connections";
 /// Hosts and connections.
 #[derive(clap::Args)]
 pub struct Targets {
-    /// Hosts
+    /// Hosts, as a node set
     #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
     hosts: Vec<String>,
-    /// Without these
+    /// Leave out these hosts
     #[arg(help_heading = HOSTS, short = 'x', long, value_name = "NODESET")]
     exclude: Vec<String>,
-    /// All hosts that the groups or the cluster file know
+    /// All hosts of the groups or of the cluster file
     #[arg(help_heading = HOSTS, short, long)]
     all: bool,
     /// Hosts of a group
     #[arg(help_heading = HOSTS, short, long, value_name = "GROUP")]
     group: Vec<String>,
-    /// Without the hosts of a group
+    /// Leave out the hosts of a group
     #[arg(help_heading = HOSTS, short = 'X', long, value_name = "GROUP")]
     exclude_group: Vec<String>,
-    /// Hosts from a file: node sets, one or more a line
+    /// Read hosts from FILE: node sets, one or more a line
     #[arg(help_heading = HOSTS, long, alias = "machinefile", value_name = "FILE")]
     hostfile: Vec<PathBuf>,
     #[command(flatten, next_help_heading = HOSTS)]
     cluster: ClusterArgs,
-    /// Hosts at work at the same time
+    /// Number of hosts at work at once
     #[arg(help_heading = WAY, short, long, default_value_t = 64, value_name = "N")]
     fanout: usize,
-    /// Time limit of a connection
+    /// Time limit for connecting to a host
     #[arg(help_heading = WAY, short = 't', long, alias = "connect_timeout", default_value = "10", value_name = "TIME", value_parser = |text: &str| time("-t", text))]
     connect_timeout: Duration,
     /// Time limit of the command on a host
     #[arg(help_heading = WAY, short = 'u', long, alias = "command_timeout", value_name = "TIME", value_parser = |text: &str| time("-u", text))]
     command_timeout: Option<Duration>,
-    /// The user there
+    /// User on the hosts
     #[arg(help_heading = WAY, short = 'l', long, value_name = "USER")]
     user: Option<String>,
     /// More options for ssh, quoted as in a shell
     #[arg(help_heading = WAY, short = 'o', long = "options", value_name = "OPTIONS", allow_hyphen_values = true)]
     ssh_options: Vec<String>,
-    /// Keep an unused connection this long; 0 closes it at the end
+    /// Keep an unused connection for this time; 0 closes it at the end
     #[arg(help_heading = WAY, long, default_value = "10m", value_name = "TIME", value_parser = |text: &str| parse_duration("--persist", text))]
     persist: Duration,
 }
@@ -61,13 +61,13 @@ pub struct HostArgs {
     /// Hosts, as a node set (default: those of cluster.toml, else this machine)
     #[arg(short = 'w', long, value_name = "NODESET")]
     hosts: Option<String>,
-    /// Without these
+    /// Leave out these hosts
     #[arg(short = 'x', long, value_name = "NODESET")]
     exclude: Option<String>,
     /// Hosts of a group
     #[arg(short, long, value_name = "GROUP", conflicts_with = "hosts")]
     group: Option<String>,
-    /// All hosts that the groups or the cluster file know
+    /// All hosts of the groups or of the cluster file
     #[arg(short, long, conflicts_with_all = ["hosts", "group"])]
     all: bool,
 }

@@ -20,22 +20,22 @@ use std::time::Duration;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// Query no switch: measure which hosts share a link, and infer
+    /// Query no switch: infer from measurements which hosts share a link
     #[arg(long)]
     measure: bool,
-    /// Print what differs from the last time, for the same hosts
+    /// Print the differences from the last result for the same hosts
     #[arg(long)]
     diff: bool,
-    /// Write Slurm's topology.conf there
+    /// Write Slurm's topology.conf to FILE
     #[arg(long, value_name = "FILE")]
     topology_conf: Option<PathBuf>,
-    /// Write Slurm's topology.yaml there
+    /// Write Slurm's topology.yaml to FILE
     #[arg(long, value_name = "FILE")]
     topology_yaml: Option<PathBuf>,
-    /// Write MooseFS's mfstopology.cfg there
+    /// Write MooseFS's mfstopology.cfg to FILE
     #[arg(long, value_name = "FILE")]
     mfstopology: Option<PathBuf>,
-    /// Draw the tree there, as SVG
+    /// Draw the tree into FILE, as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Query switches over SNMP for their neighbours and for the addresses behind their ports; FILE holds the community
@@ -44,7 +44,7 @@ pub struct Args {
     /// Addresses of switches to query, where LLDP does not report them
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',', requires = "snmp")]
     switch: Vec<IpAddr>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Query lldpd with `sudo -n`

@@ -6,7 +6,8 @@ use homing_steps::{Along, SshExecutor};
 /// The option `--tree`.
 #[derive(Clone, Copy, clap::Args)]
 pub struct TreeArgs {
-    /// With more than N hosts, a few of them pass what they are given on to the rest over their own ssh; 0: all from here
+    /// With more than N hosts, reach a few of them from here and the others through these, by ssh; 0: reach all from
+    /// here
     #[arg(help_heading = "Connections", long, default_value_t = WIDTH, value_name = "N", value_parser = width)]
     tree: usize,
 }

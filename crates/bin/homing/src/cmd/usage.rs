@@ -19,25 +19,25 @@ pub struct Args {
     /// Folders of runs: of other machines, of other users [default: this user's]
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// What is added up: the attempts of each command, host, run or user
+    /// Add up the attempts for each of these
     #[arg(long, default_value = "command", value_parser = by())]
     by: UsageGrouping,
-    /// Also jobs of the queue, or of Slurm by its books, that have ended
+    /// Also add up ended jobs of the queue, or of Slurm's accounting
     #[arg(long, conflicts_with_all = ["folders", "prometheus"])]
     jobs: bool,
-    /// With --jobs: those of all users
+    /// With --jobs: the jobs of all users
     #[arg(short = 'u', long, requires = "jobs")]
     users: bool,
-    /// Also what these hosts have, which need homing; each run and each job counts once
+    /// Also add up runs and jobs on these hosts, where homing must be installed; each counts once
     #[arg(short = 'w', long, value_name = "NODESET", conflicts_with_all = ["folders", "prometheus"])]
     hosts: Option<String>,
     /// What is added up, a line for each, as `-w` reads it
     #[arg(long, hide = true, conflicts_with_all = ["json", "prometheus", "hosts"])]
     lines: bool,
-    /// Only what ended in this time until now: 12h, 7d
+    /// Only runs and jobs that ended within this time: 12h, 7d
     #[arg(long, value_name = "AGE", value_parser = |text: &str| parse_duration("--since", text))]
     since: Option<Duration>,
-    /// Also the energy of the hosts, and what it cost
+    /// Also print the energy of the hosts, and its cost
     #[arg(long, conflicts_with_all = ["prometheus", "lines"])]
     cost: bool,
     /// Print the sums as JSON

@@ -14,10 +14,10 @@ use std::time::Duration;
 /// Arguments of `homing where`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Each extent of each file
+    /// Show each extent of each file
     #[arg(short, long)]
     extents: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Read paths from FILE too, one a line (`-`: standard input)
@@ -26,7 +26,7 @@ pub struct Args {
     /// Paths in --files-from end with NUL
     #[arg(short = '0', long)]
     null: bool,
-    /// Files looked at below each directory
+    /// Most files to look at below each directory
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     limit: usize,
     /// Report a file as silent after this time without an answer of its file system

@@ -29,29 +29,30 @@ const SHOWN: &[&str] = &["run", "resume", "report", "runs", "usage", "hosts", "c
 
 /// Exit statuses.
 pub const STATUSES: &[Fact] = &[
-    fact("0", &[], "Everything that was asked for was done."),
-    fact("1 to 100", RAN, "So many tasks failed; 101: more than 100."),
+    fact("0", &[], "The command succeeded."),
+    fact("1 to 100", RAN, "Number of failed tasks; 101: more than 100."),
     fact("the job's own", &["sub", "wait"], "The status of the job (sub: with -K), 128+N if signal N ended it."),
     fact("1", &["exec"], "The command failed on a host (-S: its own status)."),
     fact("1", &["push", "pull"], "Some files could not be copied."),
-    fact("1", &["topology"], "The switch of a host is not known, or --diff has found something."),
+    fact("1", &["topology"], "The switch of a host is not known, or --diff found differences."),
     fact("1", &["bench net"], "Something is slow, or could not be measured."),
     fact("1", &["tune net"], "A host refused a setting, or lost its connection by one and undid it."),
-    fact("1, 2, 3", &["check"], "Warnings; errors; a host did not answer, or not to everything."),
-    fact("1", &["up"], "All was done, and homing check, or --diff, has found something."),
+    fact("1, 2, 3", &["check"], "1: warnings; 2: errors; 3: a host did not answer, or only in part."),
+    fact("1", &["up"], "All steps succeeded, but homing check or --diff found something."),
     fact(
         "1",
         &["snapshot"],
-        "Some of the source could not be read; diff: there are differences; restore: something that differs was left alone.",
+        "Some of the source could not be read; diff: there are differences; restore: files that differ were left as \
+         they are.",
     ),
     fact("124", &["exec"], "The command did not end in time on a host (-S: 255)."),
     fact("124", &["push", "pull"], "A host did not end in time."),
     fact("70", &[], "A fault of homing itself; a run can be resumed."),
     fact("128+N", &["run", "resume", "make"], "Signal N left tasks undone: 130 SIGINT, 143 SIGTERM, 129 SIGHUP."),
-    fact("141", RAN, "Nobody reads the output any more (| head)."),
-    fact("make's own", &["make"], "As make ends without homing."),
-    fact("the command's own", &["on", "lab exec"], "As the command ends without homing."),
-    fact("254", &[], "A host, a file system or a program that homing needs did not do its part."),
+    fact("141", RAN, "The reader of the output has closed it (| head)."),
+    fact("make's own", &["make"], "The exit status of make."),
+    fact("the command's own", &["on", "lab exec"], "The exit status of the command."),
+    fact("254", &[], "A host, a file system or a program that homing needs failed."),
     fact("255", &[], "The request is wrong: options, host names, unreadable input."),
 ];
 
@@ -63,7 +64,7 @@ pub const VARIABLES: &[Fact] = &[
     fact("HOMING_CONFIG", &["run", "plan"], "Config file; empty: none."),
     fact("HOMING_SSH", SSH, "ssh with its options, quoted as in a shell."),
     fact("HOMING_HOSTS", &["on"], "Hosts of `homing on`, as a node set."),
-    fact("HOMING_ENGINE", JOBS, "local or slurm: who keeps the jobs."),
+    fact("HOMING_ENGINE", JOBS, "Queue of the jobs: local or slurm."),
     fact("HOMING_QUEUE", JOBS, "Folder of the jobs of this machine; /var/tmp otherwise."),
     fact(
         "HOMING_VOLUMES",
@@ -74,11 +75,11 @@ pub const VARIABLES: &[Fact] = &[
     fact(
         "HOMING_WEBHDFS",
         &["run", "plan", "resume", "where", "make", "sub"],
-        "HOST:PORT of WebHDFS, for words of HDFS whose NameNode is elsewhere.",
+        "HOST:PORT of WebHDFS, for hdfs paths whose NameNode is elsewhere.",
     ),
-    fact("COLUMNS", SHOWN, "Columns of lines; otherwise those of the terminal, and no bound in a file or a pipe."),
+    fact("COLUMNS", SHOWN, "Width of lines; default: the width of the terminal, no limit in a file or a pipe."),
     fact("NO_COLOR", SHOWN, "No colours on a terminal."),
-    fact("TZ", &["runs", "jobs", "lsf"], "Zone of the times that are shown."),
+    fact("TZ", &["runs", "jobs", "lsf"], "Time zone of the times that are shown."),
     fact("TMPDIR", &["run", "exec"], "Folder for output that does not fit into memory."),
 ];
 
@@ -95,20 +96,20 @@ pub const FILES: &[Fact] = &[
     fact(
         "~/.local/state/homing/volumes",
         &["volume", "up", "down"],
-        "What was made, and changes that were interrupted.",
+        "Records of volumes, and of changes that were interrupted.",
     ),
     fact(
         "~/.local/state/homing/clusters",
         &["volume", "up", "down", "check"],
-        "The same, and mutes, of clusters with an ssh configuration of their own (--lab, HOMING_SSH='ssh -F FILE').",
+        "The same, and mutes, for clusters with an ssh configuration of their own (--lab, HOMING_SSH='ssh -F FILE').",
     ),
-    fact("~/.local/state/homing/up", &["up", "down"], "Which hosts were set up, and what was interrupted."),
-    fact("/var/lib/homing/up", &["up", "down"], "On each host: what was changed there, for the way back."),
-    fact("~/.local/state/homing/mutes.json", &["check"], "Codes that are muted, until when and why."),
+    fact("~/.local/state/homing/up", &["up", "down"], "Hosts that were set up, and set-ups that were interrupted."),
+    fact("/var/lib/homing/up", &["up", "down"], "On each host: journal of the changes, for the undo."),
+    fact("~/.local/state/homing/mutes.json", &["check"], "Muted codes, each with its end and reason."),
     fact(
         "/var/lib/homing/power.json, ~/.local/state/homing/power.json",
         &["power"],
-        "Hosts that root, and that this user has switched off.",
+        "Hosts that root and this user have switched off.",
     ),
     fact("/var/tmp", JOBS, "Jobs of this machine, a folder for each user."),
     fact("/var/lib/homing/labs", &["lab"], "Labs that are up."),

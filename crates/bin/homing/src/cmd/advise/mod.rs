@@ -20,13 +20,13 @@ pub struct Args {
     /// Folders of runs: of other machines, of other users [default: this user's]
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
-    /// Only runs that ended in this time until now: 12h, 7d
+    /// Only runs that ended within this time: 12h, 7d
     #[arg(long, value_name = "AGE", default_value = "7d", value_parser = |text: &str| parse_duration("--since", text))]
     since: Duration,
     /// Print folders and advice as JSON
     #[arg(long)]
     json: bool,
-    /// A file whose file system is silent for so long is left out
+    /// Leave out a file whose file system does not answer within this time
     #[arg(long, value_name = "TIME", default_value = "5", value_parser = crate::cmd::times::fs_timeout)]
     fs_timeout: Duration,
     #[command(flatten)]

@@ -39,7 +39,7 @@ pub struct VolumeArgs {
     /// Hosts that take part
     #[arg(short = 'w', long, value_name = "NODESET")]
     hosts: Option<String>,
-    /// Hosts whose caches are dropped before reads (default: those of -w); add servers that are others
+    /// Hosts whose caches are dropped before reads (default: the hosts of -w); add the servers if they are other hosts
     #[arg(long, value_name = "NODESET")]
     drop_on: Option<String>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub struct VolumeArgs {
     /// Bytes that each host writes and reads
     #[arg(long, default_value = "256M", value_parser = homing_lab::parse_size)]
     size: u64,
-    /// Files that these bytes are cut into, one after another; 1 to see what pieces (--stripe) do
+    /// Number of files for these bytes, one after another; 1 shows the effect of pieces (--stripe)
     #[arg(long, value_name = "N", default_value_t = 16)]
     in_files: u32,
     /// Bytes of random reads and writes of each host
@@ -65,7 +65,7 @@ pub struct VolumeArgs {
     /// Numbers of copies, each in a folder of its own goal (MooseFS only)
     #[arg(long, value_delimiter = ',')]
     copies: Vec<u32>,
-    /// What to measure (default: all)
+    /// Measurements to take (default: all)
     #[arg(long, value_delimiter = ',', value_parser = ops())]
     only: Vec<FioOperation>,
     /// Trials of how soon another host sees a change; 0 for none
@@ -80,10 +80,10 @@ pub struct VolumeArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write JSON there; a sweep (--tune) that this file holds in part goes on where it was
+    /// Write JSON to FILE; a sweep (--tune) that FILE holds in part continues
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Draw it there, on one page that needs nothing else
+    /// Write a self-contained HTML page with charts
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Compare two saved results instead
@@ -95,7 +95,7 @@ pub struct VolumeArgs {
     /// The server's max_block_size values that --tune tries too; its NFS service is restarted for each
     #[arg(long, value_delimiter = ',', value_parser = homing_lab::parse_size)]
     server_block: Vec<u64>,
-    /// The rsize and wsize values that --tune tries, the default besides
+    /// The rsize and wsize values that --tune tries besides the default
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = homing_lab::parse_size, default_value = "4K,16K,64K,128K,256K,1M")]
     tune_sizes: Vec<u64>,
     /// The numbers of connections (nconnect) that --tune tries with the best size
@@ -131,7 +131,7 @@ fn ops() -> impl TypedValueParser<Value = FioOperation> {
         FioOperation::Randwrite => "Random writes, synced at the end",
         FioOperation::Randread => "Random reads",
         FioOperation::Create => "Creating small files",
-        FioOperation::Stat => "Asking for their attributes, as `ls -l` does",
+        FioOperation::Stat => "Reading their attributes, as `ls -l` does",
         FioOperation::Unlink => "Removing them",
     };
     PossibleValuesParser::new(FioOperation::ALL.map(|op| PossibleValue::new(op.name()).help(about(op))))

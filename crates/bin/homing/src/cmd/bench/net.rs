@@ -19,26 +19,27 @@ use std::time::Duration;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// How long each pair is loaded, a part: each direction, then both
+    /// Time of each load of a pair: each direction, then both
     #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = crate::cmd::times::load_time)]
     seconds: Duration,
-    /// Each host with each other, instead of as many pairs as show a slow one
+    /// Measure every pair of hosts, not only as many as show a slow host
     #[arg(long)]
     pairs: bool,
-    /// Two hosts alone (A and B, or those of -w), with messages of 1 byte to 1 MiB: how long each takes, and what share of the
-    /// link it uses
+    /// Measure only two hosts (A and B, or those of -w) with messages of 1 byte to 1 MiB: the time of each, and its
+    /// share of the link
     #[arg(long, conflicts_with = "pairs", num_args = 0..=2, value_names = ["A", "B"])]
     curve: Option<Vec<String>>,
     /// Beside that the same over the MPI of the hosts, by their mpicc and mpirun
     #[arg(long, requires = "curve")]
     mpi: bool,
-    /// What storage servers give to all other hosts at once, beside one alone: servers of mounts, or of NODESET
+    /// Measure the rate of storage servers to all other hosts at once, and to one alone: servers of mounts, or of
+    /// NODESET
     #[arg(long, value_name = "NODESET", num_args = 0..=1, require_equals = true, conflicts_with = "curve")]
     storage: Option<Option<String>>,
-    /// Draw all pairs there, on one page that needs nothing else
+    /// Write a self-contained HTML page with all pairs
     #[arg(long, value_name = "FILE", conflicts_with = "curve")]
     html: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }

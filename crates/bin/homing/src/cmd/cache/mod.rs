@@ -27,7 +27,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Install packages of Debian's on many hosts; one host fetches each file, the others get it from there
+    /// Install packages of Debian on many hosts; one host fetches each file, and the others copy it from there
     Install(Install),
     /// Fetch the indexes of packages anew on many hosts; one host fetches each
     Update(update::Update),
@@ -39,10 +39,10 @@ struct Manner {
     /// Begin commands with `sudo -n`
     #[arg(long)]
     sudo: bool,
-    /// Print failures alone
+    /// Print only failures
     #[arg(short, long)]
     quiet: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -74,7 +74,7 @@ impl Manner {
 struct Install {
     #[command(flatten)]
     targets: Targets,
-    /// Print what would be fetched, and do nothing
+    /// List files that would be fetched, and do nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -36,45 +36,46 @@ use crate::cmd::public_file::write_whole;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// Look at this volume, and at its hosts
+    /// Check this volume and its hosts
     #[arg(long, value_name = "VOLUME")]
     volume: Option<String>,
-    /// Leave out what takes long: names from every host to every other, what lies beneath mounts, volumes
+    /// Leave out slow checks: names from every host to every other, files hidden beneath mounts, volumes
     #[arg(long)]
     quick: bool,
-    /// Put hosts under load instead, this long a part (of five), and compare them with their twins and with
-    /// what they could do before
+    /// Put hosts under load instead, for this time in each of five parts, and compare them with their twins and with
+    /// their earlier results
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "30",
         value_parser = |text: &str| homing_batch::parse_seconds("--deep", text, 1..=3600), conflicts_with_all = ["quick", "volume", "slurm_health"])]
     deep: Option<u64>,
-    /// These areas alone: names, clocks, ssh, users, mounts, disks, memory, network, services, volumes
+    /// Only these areas: names, clocks, ssh, users, mounts, disks, memory, network, services, volumes
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Time limit of a host to answer
+    /// Time limit for the answer of a host
     #[arg(long, default_value = "5", value_name = "TIME", value_parser = |text: &str| homing_batch::parse_duration_within("--deadline", text, f64::MIN_POSITIVE..=f64::INFINITY))]
     deadline: Duration,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Write the findings to a file for Prometheus's node exporter
     #[arg(long, value_name = "FILE")]
     prometheus: Option<PathBuf>,
-    /// Explain a code, without a look at hosts
+    /// Explain a code; no host is contacted
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true)]
     explain: Option<String>,
     /// Mute a code for a while (with -w: on these hosts)
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true, requires = "because")]
     mute: Option<String>,
-    /// How long: 12h, 7d
+    /// Duration of the mute: 12h, 7d
     #[arg(long = "for", value_name = "TIME", default_value = "7d", requires = "mute", value_parser = |text: &str| homing_batch::parse_duration("--for", text))]
     span: Duration,
-    /// Why
+    /// Reason of the mute
     #[arg(long, value_name = "TEXT", requires = "mute")]
     because: Option<String>,
     /// Unmute a code
     #[arg(long, value_name = "CODE", value_parser = codes(), ignore_case = true, hide_possible_values = true)]
     unmute: Option<String>,
-    /// As Slurm's HealthCheckProgram: this host alone, drained when it is ill and resumed when it is well again
+    /// Run as Slurm's HealthCheckProgram: check only this host, drain it if it has errors, and resume it when they are
+    /// gone
     #[arg(long, conflicts_with_all = ["volume", "json", "mute"])]
     slurm_health: bool,
     #[command(flatten)]

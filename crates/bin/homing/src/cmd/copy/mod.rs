@@ -21,8 +21,8 @@ use std::path::Path;
 pub struct Args {
     #[command(flatten)]
     targets: Targets,
-    /// push: where to, there (default: each to the folder that it has here);
-    /// pull: the folder here (default: this one)
+    /// push: destination on the hosts (default: for each path its folder here); pull: destination here (default: the
+    /// current folder)
     #[arg(long, value_name = "PATH", verbatim_doc_comment)]
     dest: Option<String>,
     /// Compare files by content instead of size and time
@@ -31,7 +31,7 @@ pub struct Args {
     /// Compare both sides by content afterwards; a difference is a failure
     #[arg(long)]
     verify: bool,
-    /// Remove in folders at the destination what the source does not have
+    /// Remove files in folders at the destination that the source does not have
     #[arg(long)]
     delete: bool,
     /// Print the files that changed
@@ -40,13 +40,13 @@ pub struct Args {
     /// Do not print which hosts failed
     #[arg(short, long)]
     quiet: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Show what would be copied, and copy nothing
+    /// List files that would be copied, and copy nothing
     #[arg(long)]
     dry_run: bool,
-    /// Files and folders; a folder is copied with all that lies in it
+    /// Files and folders; a folder is copied with its whole content
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
 }
@@ -60,8 +60,8 @@ pub struct Args {
 pub struct PushArgs {
     #[command(flatten)]
     args: Args,
-    /// PATH is a template of which each host gets its own file, as --dest: {host}, {index} (from 1)
-    /// and {addr.NETWORK}, of [host.NAME] addresses in the cluster file, become its values
+    /// PATH is a template for a file of each host's own at --dest: {host}, {index} (from 1) and
+    /// {addr.NETWORK}, of [host.NAME] addresses in the cluster file, become the host's values
     #[arg(long, requires = "dest", conflicts_with = "delete", verbatim_doc_comment)]
     template: bool,
     #[command(flatten)]

@@ -31,16 +31,17 @@ pub struct Args {
     targets: Targets,
     #[command(flatten)]
     own: ClushOptions,
-    /// The words are a program and its arguments; no shell reads them
+    /// Run the words as a program and its arguments, without a shell
     #[arg(long)]
     argv: bool,
-    /// As JSON, hosts in the order in which they finish
+    /// Print JSON, with hosts in the order in which they finish
     #[arg(long, conflicts_with_all = ["gather", "gather_all", "line_mode", "diff"])]
     json: bool,
     /// Show the hosts and the command, and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// With more than N hosts, a few of them have the rest run it, over their own ssh; 0: all from here
+    /// With more than N hosts, reach a few of them from here and the others through these, by ssh; 0: reach all from
+    /// here
     #[arg(help_heading = "Connections", long, default_value_t = 0, value_name = "N", value_parser = tree::width)]
     tree: usize,
     /// Command; several words are joined with blanks for the shell, as ssh does

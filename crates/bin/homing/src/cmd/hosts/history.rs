@@ -24,14 +24,14 @@ const WEEK: Duration = Duration::from_secs(SLOTS as u64 * MINUTE_S);
 /// The options about histories.
 #[derive(clap::Args)]
 pub struct HistoryOptions {
-    /// The load of hosts in this time until now (1h, 2d), in up to 60 steps; needs --schedule before
+    /// Show the load of hosts in this time until now (1h, 2d), in up to 60 steps; needs an earlier --schedule
     #[arg(long, value_name = "AGE", num_args = 0..=1, default_missing_value = "1h", conflicts_with = "schedule",
         value_parser = |text: &str| parse_duration("--history", text))]
     history: Option<Duration>,
-    /// Let a timer of yours on each host keep a sample a minute, those of the last week, in a file of 1.3 MB
+    /// Install a timer of yours on each host that keeps a sample a minute, for a week, in a file of 1.3 MB
     #[arg(long, conflicts_with = "json")]
     schedule: bool,
-    /// With --schedule: take the timers away; what they kept stays
+    /// With --schedule: remove the timers; the samples stay
     #[arg(long, requires = "schedule")]
     undo: bool,
     #[command(flatten)]

@@ -17,12 +17,12 @@ pub struct Args {
 enum InstallCommand {
     /// Put links named bsub, bjobs, lsload and so on into DIR; they call this program
     Install {
-        /// Made when it is not there. Put it at the front of PATH
+        /// Folder for the links, made if missing. Put it at the front of PATH
         dir: PathBuf,
     },
-    /// Remove them again
+    /// Remove these links
     Remove {
-        /// Where they were put
+        /// Folder with the links
         dir: PathBuf,
     },
 }

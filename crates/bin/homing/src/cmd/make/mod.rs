@@ -40,7 +40,7 @@ pub use words::own_first;
 #[derive(clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Make's -j says how many recipes run at once, on all hosts together; without it one does.\n\
+    after_help = "Make's -j is the number of recipes at once over all hosts (default: 1).\n\
                   All other options are make's: -h, --help, --trace, --version."
 )]
 pub struct Args {
@@ -49,16 +49,17 @@ pub struct Args {
     hosts: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// With more than N hosts, a few of them hold the connections to the rest, over their own ssh; 0: all from here
+    /// With more than N hosts, connect to a few of them, which connect to the others by ssh; 0: connect to all from
+    /// here
     #[arg(long, default_value_t = WIDTH, value_name = "N", value_parser = width)]
     tree: usize,
     /// Write where and when each recipe ran, for chrome://tracing and Perfetto
     #[arg(long, value_name = "FILE")]
     trace_file: Option<PathBuf>,
-    /// Run it all on this member of the cluster, in the same folder there
+    /// Run the whole command on HOST, a member of the cluster, in the same folder
     #[arg(long, value_name = "HOST")]
     gateway: Option<String>,
-    /// The folders are the same on all hosts, although no network file system shows it
+    /// Treat the folders as the same on all hosts, even if no network file system shows it
     #[arg(long)]
     assume_shared: bool,
     /// The make to run

@@ -33,10 +33,10 @@ pub struct Args {
     hosts: Option<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Keep connections this long when no command comes
+    /// Close connections after this time without a command
     #[arg(long, value_name = "TIME", default_value = "60", value_parser = |text: &str| homing_batch::parse_seconds("--persist", text, 0..=u64::MAX))]
     persist: u64,
-    /// The folders are the same on all hosts, although no network file system shows it
+    /// Treat the folders as the same on all hosts, even if no network file system shows it
     #[arg(long)]
     assume_shared: bool,
     /// Be the coordinator behind this socket

@@ -26,40 +26,40 @@ pub struct Args {
     /// Count the hosts
     #[arg(short, long, conflicts_with = "fold")]
     count: bool,
-    /// List groups, or those that hosts are in; -ll their hosts too, -lll and how many
+    /// List groups, or the groups of the hosts given; -ll: with their hosts, -lll: and how many
     #[arg(short, long, action = clap::ArgAction::Count)]
     list: u8,
-    /// As -l, of all group sources
+    /// As -l, for all group sources
     #[arg(short = 'L', long, action = clap::ArgAction::Count)]
     list_all: u8,
     /// List the group sources
     #[arg(long, alias = "list-sources")]
     groupsources: bool,
-    /// Leave these out
+    /// Leave out these nodes
     #[arg(short = 'x', long, value_name = "NODESET")]
     exclude: Vec<String>,
-    /// Keep only these
+    /// Keep only these nodes
     #[arg(short = 'i', long, value_name = "NODESET")]
     intersection: Vec<String>,
-    /// Those that are in one of both only
+    /// Nodes that are in exactly one of both sets
     #[arg(short = 'X', long, value_name = "NODESET")]
     xor: Vec<String>,
-    /// All hosts that the groups or the cluster file know
+    /// All hosts of the groups or of the cluster file
     #[arg(short, long)]
     all: bool,
     /// Hosts of a group
     #[arg(short, long, value_name = "GROUP")]
     group: Vec<String>,
-    /// Groups without a source are of this one
+    /// Source of groups that name none
     #[arg(short = 's', long, value_name = "SOURCE")]
     groupsource: Option<String>,
-    /// Numbers alone, such as 1-4,7
+    /// Read and print ranges of numbers, such as 1-4,7
     #[arg(short = 'R', long)]
     rangeset: bool,
-    /// With groups where they fit wholly: @io,n9
+    /// Print groups whose nodes are all in the result: @io,n9
     #[arg(short = 'r', long, conflicts_with_all = ["fold", "expand", "count", "rangeset"])]
     regroup: bool,
-    /// Groups without the name of their source
+    /// Print groups without the name of their source
     #[arg(short = 'G', long)]
     groupbase: bool,
     /// Separator of --expand [default: a blank]
@@ -68,7 +68,7 @@ pub struct Args {
     /// Format of each node (-e, -f) or of the result: %s is replaced
     #[arg(short = 'O', long, value_name = "FORMAT", allow_hyphen_values = true)]
     output_format: Option<String>,
-    /// Only those at these places, counted from 0
+    /// Only nodes at these positions, counted from 0
     #[arg(short = 'I', long, value_name = "RANGES")]
     slice: Option<String>,
     /// Fold as a-b/step where at least N nodes, P% of them, or all (auto) are at equal distances
@@ -77,13 +77,13 @@ pub struct Args {
     /// Fold these dimensions only, counted from 1; -1 is the last one
     #[arg(long, value_name = "RANGES", allow_hyphen_values = true)]
     axis: Option<String>,
-    /// N nodes at random
+    /// Pick N nodes at random
     #[arg(long, value_name = "N")]
     pick: Option<usize>,
-    /// In N sets of equal size, one a line
+    /// Split into N sets of equal size, one a line
     #[arg(long, value_name = "N")]
     split: Option<usize>,
-    /// In sets without a gap in their numbers, one a line
+    /// Split into sets without a gap in their numbers, one a line
     #[arg(long, conflicts_with = "split")]
     contiguous: bool,
     /// Print no warnings and no (default)
@@ -92,13 +92,12 @@ pub struct Args {
     /// ClusterShell's file of groups
     #[arg(long, value_name = "FILE")]
     groupsconf: Option<PathBuf>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Node sets, united; among them -x, -i and -X with a node set act on all
-    /// before them; - reads standard input
+    /// Node sets, united; -x, -i and -X with a node set apply to all sets before them; - reads standard input
     nodesets: Vec<String>,
 }
 

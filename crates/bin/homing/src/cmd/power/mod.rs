@@ -25,18 +25,18 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Show which hosts are on, idle or off, and what keeps them on
+    /// Show which hosts are on, idle or off, and the reason why they stay on
     Status {
         /// Hosts, as a node set (default: those of cluster.toml)
         #[arg(short = 'w', long, value_name = "NODESET")]
         hosts: Option<String>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Switch off those hosts of cluster.toml that were idle for long enough: for a timer, every few minutes
+    /// Switch off hosts of cluster.toml that were idle for long enough; for a timer, every few minutes
     Save {
-        /// Print what would be switched off, and switch nothing
+        /// List hosts that would be switched off, and switch none
         #[arg(long)]
         dry_run: bool,
     },
@@ -45,7 +45,7 @@ enum Verb {
         /// Hosts, as a node set
         #[arg(value_name = "NODESET")]
         hosts: String,
-        /// Also those that serve others, are at work, or do not answer
+        /// Also switch off hosts that serve others, are at work, or do not answer
         #[arg(long)]
         force: bool,
         #[command(flatten)]

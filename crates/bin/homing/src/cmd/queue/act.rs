@@ -9,10 +9,10 @@ pub struct KillArgs {
     /// Send this signal, a number or a name such as USR1, instead of ending the job
     #[arg(short, long, value_name = "SIGNAL", value_parser = signal)]
     signal: Option<i32>,
-    /// All of yours that have not ended
+    /// Act on all your jobs that have not ended
     #[arg(long, conflicts_with_all = ["ids", "user"])]
     all: bool,
-    /// All of this user's, a name or a number; those of others only root can end
+    /// Act on all jobs of this user, a name or a number; only root can end jobs of others
     #[arg(long, value_name = "USER", conflicts_with = "ids")]
     user: Option<String>,
     /// Jobs: 12, 12[3] of an array, or the name that -J gave to some of yours
@@ -81,7 +81,7 @@ fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>
 /// Arguments of `homing peek`.
 #[derive(clap::Args)]
 pub struct PeekArgs {
-    /// Go on until the job ends
+    /// Keep printing until the job ends
     #[arg(short, long)]
     follow: bool,
     /// The job: 12, 12[3] of an array, or the name that -J gave it
@@ -116,7 +116,7 @@ pub fn peek(args: PeekArgs) -> Result<i32, Failure> {
 /// Arguments of `homing wait`.
 #[derive(clap::Args)]
 pub struct WaitArgs {
-    /// Jobs: 12, 12[3] of an array, or the name that -J gave; all of yours when none is named
+    /// Jobs: 12, 12[3] of an array, or the name that -J gave (default: all your jobs)
     #[arg(value_name = "ID|NAME")]
     ids: Vec<String>,
     #[command(flatten)]

@@ -10,19 +10,19 @@ use std::collections::BTreeSet;
 /// Arguments of `homing jobs`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Also those that ended (within the last week)
+    /// Also list jobs that ended within the last week
     #[arg(short, long)]
     all: bool,
-    /// Those of all users
+    /// List the jobs of all users
     #[arg(short = 'u', long)]
     users: bool,
-    /// Also why each waits, or why it failed if that is known
+    /// Show why each job waits, or why it failed if that is known
     #[arg(long)]
     why: bool,
-    /// A JSON array
+    /// Print a JSON array
     #[arg(long)]
     json: bool,
-    /// These only, ended or not; of a job or an element all that is known
+    /// Show only these, ended or not; one job or element with all its details
     #[arg(value_name = "ID")]
     ids: Vec<String>,
     #[command(flatten)]

@@ -26,7 +26,7 @@ pub enum EngineName {
 /// The option that all of these commands have.
 #[derive(clap::Args, Clone)]
 pub struct EngineArgs {
-    /// Who keeps the jobs (default: Slurm where it is configured, else this machine)
+    /// Queue of the jobs (default: Slurm where it is configured, else this machine)
     #[arg(long, env = "HOMING_ENGINE", value_name = "ENGINE", hide_env_values = true)]
     pub engine: Option<EngineName>,
 }

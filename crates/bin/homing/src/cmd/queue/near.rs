@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// How much it matters that a job runs near its data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum How {
-    /// Run there if that can be arranged
+    /// Run there if possible
     #[default]
     Prefer,
     /// Run there or wait

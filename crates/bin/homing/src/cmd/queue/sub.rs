@@ -28,21 +28,21 @@ pub struct Args {
     /// Queue (default: the cluster file's)
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// Slots that it takes
+    /// Slots of the job
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     slots: Option<u32>,
-    /// At most this many of its slots on one host: with -n 32 --ptile 8 it takes four hosts, all at once, and is started
-    /// on the first of them, that with most of its bytes
+    /// Most slots of the job on one host: with -n 32 --ptile 8 it takes four hosts, all at once, and starts on the host
+    /// with most of its bytes
     #[arg(long, value_name = "K", requires = "slots", conflicts_with_all = ["batch", "host"], value_parser = clap::value_parser!(u32).range(1..))]
     ptile: Option<u32>,
-    /// So many hosts, or 2-4: as many of them as there are; on each the slots of --ppn, all at once, started on the first;
-    /// rank k of an MPI runs on the host that holds part k of its inputs
+    /// Number of hosts, or as many as are free from MIN to MAX, each with --ppn slots, all at once. The job starts on
+    /// the first; rank k of an MPI program runs on the host that holds part k of its inputs
     #[arg(long, value_name = "N|MIN-MAX", conflicts_with_all = ["batch", "host", "slots", "ptile"])]
     nodes: Option<Nodes>,
     /// Slots on each of --nodes (default: 1)
     #[arg(long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
     ppn: Option<u32>,
-    /// The network that MPI programs of the job use: a name in `[host.NAME] addresses` of the cluster file
+    /// Network of the job's MPI programs: a name in `[host.NAME] addresses` of the cluster file
     #[arg(long, value_name = "NAME", conflicts_with = "batch")]
     net: Option<String>,
     /// Of these hosts alone
@@ -51,7 +51,7 @@ pub struct Args {
     /// Print what it prints, end with its exit status, and let it end with this process; another one serves the queue
     #[arg(long, hide = true, conflicts_with_all = ["wait", "output", "error", "after"])]
     attach: bool,
-    /// Start when these jobs have succeeded: ID, or a condition as LSF writes it, done(1) && ended(2)
+    /// Start when these jobs have succeeded: ID, or a condition in LSF's notation, done(1) && ended(2)
     #[arg(long, value_name = "ID|CONDITION")]
     after: Vec<String>,
     /// Append standard output to FILE (%J: job id, %I: index); default: kept for `homing peek`
@@ -63,38 +63,38 @@ pub struct Args {
     /// Standard input
     #[arg(short = 'i', long, value_name = "FILE")]
     stdin: Option<OsString>,
-    /// A file that it reads, beside those that its words name; may be repeated
+    /// Input file that the words of the job do not name; may be repeated
     #[arg(long, value_name = "PATH")]
     near: Vec<PathBuf>,
-    /// On Slurm: prefer the hosts that hold its files, run on them only, or anywhere
+    /// On Slurm: prefer the hosts that hold the job's files, use only them, or use any
     #[arg(long, value_name = "HOW", default_value = "prefer")]
     place: super::near::How,
-    /// End it after this long: 30, 5m, 1h (Slurm counts whole minutes)
+    /// End the job after this time: 30, 5m, 1h (Slurm counts whole minutes)
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
-    /// Graphics processors that it takes on its host, or a part of one (0.5; whole ones on Slurm); it finds their numbers
-    /// in CUDA_VISIBLE_DEVICES
+    /// Graphics processors of the job on its host, or a part of one (0.5; whole ones on Slurm); CUDA_VISIBLE_DEVICES
+    /// holds their numbers
     #[arg(long, value_name = "N", value_parser = run::gpus, conflicts_with_all = ["batch", "nodes", "ptile"])]
     gpus_per_task: Option<u64>,
-    /// Run CMD on this machine after its end, with HOMING_EXIT, HOMING_JOB and HOMING_NAME; not on Slurm
+    /// Run CMD on this machine after the end of the job, with HOMING_EXIT, HOMING_JOB and HOMING_NAME; not on Slurm
     #[arg(long, value_name = "CMD")]
     on_exit: Option<OsString>,
-    /// End it when its processes have more memory than SIZE: 500M, 2G (on Slurm: --mem)
+    /// End the job when its processes use more memory than SIZE: 500M, 2G (on Slurm: --mem)
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     mem: Option<u64>,
-    /// Run there, by ssh (default: on this machine)
+    /// Run the job on HOST, by ssh (default: this machine)
     #[arg(short = 'w', long, visible_alias = "hosts", value_name = "HOST")]
     host: Option<String>,
-    /// Wait for its end; the exit status is the job's
+    /// Wait for the end of the job, and exit with its status
     #[arg(short = 'K', long)]
     wait: bool,
-    /// A batch: all words that follow are those of `homing run`
+    /// Submit a batch: all words that follow are words of `homing run`
     #[arg(long, value_name = "WORDS", num_args = 1.., allow_hyphen_values = true, conflicts_with = "words")]
     batch: Vec<OsString>,
     /// Run jobs again that a restart of the machine, or a kill of their keeper, interrupted
     #[arg(long, value_name = "ID", num_args = 1.., conflicts_with_all = ["batch", "name"])]
     again: Vec<String>,
-    /// Print the job id alone
+    /// Print only the job ID
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -103,8 +103,8 @@ pub struct Args {
     engine: super::EngineArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// One word is a command line for the shell; more are a program and its arguments; without any, the job is a
-    /// script on standard input, whose lines that begin with #HOMING hold further options
+    /// One word: a command line for the shell. More: a program and its arguments. None: a script on standard input,
+    /// with further options in lines that begin with #HOMING
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     words: Vec<OsString>,
 }

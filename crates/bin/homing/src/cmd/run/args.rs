@@ -14,7 +14,7 @@ const HOSTS: &str = "Hosts";
 const INPUT: &str = "Input";
 const DATA: &str = "Data";
 const OUTPUT: &str = "Output";
-const SHOWN: &str = "What is shown";
+const SHOWN: &str = "Reporting";
 const LIMITS: &str = "Failures and limits";
 
 /// Options of `homing run` and `homing plan`.
@@ -35,51 +35,53 @@ pub struct Args {
     host_groups: Vec<String>,
     #[command(flatten, next_help_heading = HOSTS)]
     pub cluster: ClusterArgs,
-    /// Run it all on this member of the cluster, in the same folder there, from a machine that is none
+    /// Run the whole command on HOST, a member of the cluster, in the same folder; for a machine outside the cluster
     #[arg(help_heading = HOSTS, long, value_name = "HOST")]
     pub gateway: Option<String>,
-    /// With more than N hosts, a few of them hold the connections to the rest, over their own ssh; 0: all from here
+    /// With more than N hosts, connect to a few of them, which connect to the others by ssh; 0: connect to all from
+    /// here
     #[arg(help_heading = HOSTS, long, default_value_t = WIDTH, value_name = "N", value_parser = width)]
     pub tree: usize,
-    /// Run nothing unless all hosts can be used; without it the others do the work
+    /// Run nothing unless every host can be used; by default the usable hosts do the work
     #[arg(help_heading = HOSTS, long)]
     pub need_all_hosts: bool,
-    /// Slots that each task takes on each of --nodes hosts, all at once: it is a job of this machine's queue over several
-    /// hosts, as `homing sub --nodes` makes them, and finds HOMING_HOSTFILE; mpirun inside of it needs no option
+    /// Slots of each task on each of --nodes hosts, taken all at once. Each task becomes a job of this machine's queue,
+    /// as with `homing sub --nodes`; HOMING_HOSTFILE lists its hosts, and mpirun needs no options
     #[arg(help_heading = HOSTS, long, value_name = "N", requires = "nodes", value_parser = clap::value_parser!(u32).range(1..))]
     pub ppn: Option<u32>,
-    /// With --ppn: the network that MPI programs use, a name in `[host.NAME] addresses` of the cluster file
+    /// With --ppn: the network of MPI programs, a name in `[host.NAME] addresses` of the cluster file
     #[arg(help_heading = HOSTS, long, value_name = "NAME", requires = "ppn")]
     pub net: Option<String>,
-    /// Tasks at once per host: N, +N, -N, N% of its cores; 0: as many as there are
+    /// Tasks at once per host: N, +N, -N, N% of its cores; 0: no limit
     #[arg(help_heading = HOSTS, short, long, value_name = "N", allow_hyphen_values = true, short_alias = 'P', alias = "max-procs")]
     pub jobs: Option<String>,
 
-    /// Tasks as JSON lines: name, command or argv, cwd, env, after (names of other tasks), inputs, outputs, cpus, memory,
-    /// resources, timeout (`-`: standard input); who reads what others write runs after them
+    /// Read tasks from FILE (`-`: standard input), one JSON object a line: name, command or argv, cwd, env, after
+    /// (names of other tasks), inputs, outputs, cpus, memory, resources, timeout. A task runs after the tasks that
+    /// write its inputs
     #[arg(help_heading = INPUT, long, value_name = "FILE")]
     pub tasks: Option<PathBuf>,
-    /// Read input lines from FILE instead of standard input; may be repeated. GNU parallel's letter: the -a of `homing exec`
-    /// is -w @* here
+    /// Read input lines from FILE instead of standard input; may be repeated. -a has GNU parallel's meaning: for all
+    /// hosts, as `homing exec -a`, write -w @*
     #[arg(help_heading = INPUT, short = 'a', long = "arg-file", value_name = "FILE")]
     pub arg_file: Vec<PathBuf>,
     /// Input items end with NUL, not with a newline
     #[arg(help_heading = INPUT, short = '0', long, overrides_with = "delimiter")]
     pub null: bool,
-    /// Input items end with this: one character, \n, \t, \0 or \xHH
+    /// Input items end with DELIM: one character, \n, \t, \0 or \xHH
     #[arg(help_heading = INPUT, short = 'd', long, value_name = "DELIM", overrides_with = "null")]
     pub delimiter: Option<OsString>,
-    /// Use at most N arguments per command. GNU parallel's letter, as -x is, which does nothing: hosts are left out by
-    /// -w 'n[1-9]!n3'
+    /// Use at most N arguments per command. -n and -x have GNU parallel's meaning, and -x has no effect: to leave out a
+    /// host, write -w 'n[1-9]!n3'
     #[arg(help_heading = INPUT, short = 'n', long, value_name = "N", value_parser = super::parallel::count)]
     pub max_args: Option<usize>,
-    /// Take blanks off arguments: n (neither end), l, r, lr
+    /// Remove blanks at the ends of arguments: n (neither end), l, r, lr
     #[arg(help_heading = INPUT, long, value_name = "ENDS")]
     pub trim: Option<TrimEnds>,
-    /// Keep each word of the command one word, whatever the shell would make of it
+    /// Quote each word of the command for the shell, so that it stays one word
     #[arg(help_heading = INPUT, long)]
     pub quote: bool,
-    /// Split input lines into columns where this regular expression fits: {1}, {2}, ... ('\t', ',', '\|')
+    /// Split input lines into columns {1}, {2}, ... at this regular expression ('\t', ',', '\|')
     #[arg(help_heading = INPUT, short = 'C', long, value_name = "REGEX")]
     pub colsep: Option<String>,
     /// Run tasks in random order
@@ -95,20 +97,21 @@ pub struct Args {
     /// Do not look for inputs among the words of commands
     #[arg(help_heading = DATA, long)]
     pub no_detect: bool,
-    /// Do not make hosts look again at what other hosts have just written, and use hosts whose clock is more than 1 s off
-    /// where GlusterFS is mounted
+    /// Do not make hosts refresh files that other hosts have just written, and use hosts whose clock is more than 1 s
+    /// off where GlusterFS is mounted
     #[arg(help_heading = DATA, long)]
     pub no_fence: bool,
-    /// Tasks of this run that may use one storage server at once, on all hosts together: found while they run, or a number, or no limit
+    /// Tasks of this run that may use one storage server at once, over all hosts: measured during the run, a number, or
+    /// no limit
     #[arg(help_heading = DATA, long, value_name = "auto|N|off", default_value = "auto")]
     pub io: String,
-    /// Do not share the limit of a storage server with the runs of others, nor the slots of this machine with its queue
+    /// Do not share limits of storage servers with other runs, nor slots of this machine with its queue
     #[arg(help_heading = DATA, long)]
     pub no_share: bool,
-    /// Ignore where the data lies; hosts are taken in turn
+    /// Ignore where the data lies, and take hosts in turn
     #[arg(help_heading = DATA, long)]
     pub no_locality: bool,
-    /// Files that each task writes (may hold {}, {.}, ...): those of a failed task are moved aside
+    /// Files that each task writes (may hold {}, {.}, ...); the files of a failed task are moved aside
     #[arg(help_heading = DATA, long = "output", value_name = "PATH")]
     pub output: Vec<OsString>,
     /// Skip a task whose outputs are all newer than its inputs
@@ -130,55 +133,56 @@ pub struct Args {
     /// Write GNU parallel's job log (`+FILE`: add to it)
     #[arg(help_heading = OUTPUT, long, alias = "jl", value_name = "FILE")]
     pub joblog: Option<PathBuf>,
-    /// Skip what the job log lists
+    /// Skip tasks that the job log lists
     #[arg(help_heading = OUTPUT, long, requires = "joblog")]
     pub resume: bool,
-    /// Skip what the job log lists as successful
+    /// Skip tasks that the job log lists as successful
     #[arg(help_heading = OUTPUT, long, requires = "joblog")]
     pub resume_failed: bool,
-    /// Run the commands again that the job log lists as failed, and nothing else
+    /// Run only the commands that the job log lists as failed
     #[arg(help_heading = OUTPUT, long, requires = "joblog", conflicts_with_all = ["resume", "resume_failed", "tasks"])]
     pub retry_failed: bool,
 
-    /// Try a task N times that fails or loses its host, on another host where there is one
-    /// (default: once, and three times when it was its host that was lost)
+    /// Try a task up to N times if it fails or loses its host, on another host if possible (default: once; three times
+    /// if its host was lost)
     #[arg(help_heading = LIMITS, long, value_name = "N")]
     pub retries: Option<u32>,
-    /// When to give up: never, soon,fail=N, now,fail=N%, now,success=1, ...
+    /// When to stop the run: never, soon,fail=N, now,fail=N%, now,success=1, ...
     #[arg(help_heading = LIMITS, long, value_name = "WHEN", default_value = "never", allow_hyphen_values = true, alias = "halt-on-error")]
     pub halt: String,
-    /// End a task after this long: 30, 5m, 1h, or 200% of the median
+    /// End a task after this time: 30, 5m, 1h, or 200% of the median
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// End a task that prints more than this: 10M, 2G (default: no task, but the one that has printed most when of the
-    /// disk that keeps output 15 %, or 4 GB of a large one, are left)
+    /// End a task that prints more than SIZE: 10M, 2G (default: no limit, but if only 15 % of the disk that keeps
+    /// output are free, or 4 GB of a large disk, the task with the most output is ended)
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub output_limit: Option<String>,
     /// Wait this long between two starts
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub delay: Option<String>,
-    /// A file whose file system is silent for so long cannot be looked at: tasks that name it fail
+    /// Longest wait for an answer of a file system; a task that names a file of a silent one fails
     #[arg(help_heading = LIMITS, long, value_name = "TIME", default_value = "5", value_parser = crate::cmd::times::fs_timeout)]
     pub fs_timeout: std::time::Duration,
     /// Start only where this much memory is available: 500M, 2G
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub memfree: Option<String>,
-    /// Number of units of a resource that each host has, for tasks that take some; may be repeated
+    /// Units of a resource that each host has, for tasks that take some; may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME=N", value_parser = amount)]
     pub resource: Vec<(String, u64)>,
-    /// Graphics processors of each task, or a part of one (0.5); the task finds their numbers in CUDA_VISIBLE_DEVICES
+    /// Graphics processors of each task, or a part of one (0.5); CUDA_VISIBLE_DEVICES holds their numbers
     #[arg(help_heading = LIMITS, long, value_name = "N", value_parser = gpus)]
     pub gpus_per_task: Option<u64>,
-    /// Environment variables and Bash functions that travel (default, and `_`: exported variables, but those of a
-    /// login or a terminal); may be repeated
+    /// Environment variables and Bash functions to send to tasks (default, and `_`: exported variables, except those of
+    /// a login or a terminal); may be repeated
     #[arg(help_heading = LIMITS, long, value_name = "NAME,...")]
     pub env: Vec<String>,
 
-    /// Run each task in a container of this image, with its folders at the same paths: apptainer for a .sif or a path, else
-    /// podman. Options bind=FOLDER, arg=WORD and with=PROGRAM follow a colon, with commas between them
+    /// Run each task in a container of IMAGE, with its folders at the same paths: by apptainer if IMAGE is a .sif or a
+    /// path, else by podman. Options after a colon, separated by commas: bind=FOLDER, arg=WORD, with=PROGRAM
     #[arg(help_heading = LIMITS, long, value_name = "IMAGE[:OPTIONS]", value_parser = container)]
     pub container: Option<Container>,
-    /// Run CMD on this machine after the end, however it ended, with HOMING_EXIT, HOMING_DONE, HOMING_FAILED, HOMING_RUN
+    /// Run CMD on this machine after the run, successful or not, with HOMING_EXIT, HOMING_DONE, HOMING_FAILED and
+    /// HOMING_RUN
     #[arg(help_heading = SHOWN, long, value_name = "CMD")]
     pub on_exit: Option<OsString>,
     /// Print the commands and run nothing
@@ -187,20 +191,20 @@ pub struct Args {
     /// Print for each task where it runs and why
     #[arg(help_heading = SHOWN, long)]
     pub explain: bool,
-    /// Show progress even when it is short
+    /// Show progress even of a short run
     #[arg(help_heading = SHOWN, long, alias = "progress")]
     pub bar: bool,
-    /// Show when it will be done
+    /// Show the estimated time left
     #[arg(help_heading = SHOWN, long)]
     pub eta: bool,
     /// Print no evidence at the end
     #[arg(help_heading = SHOWN, short, long)]
     pub quiet: bool,
-    /// Print the evidence as JSON on standard error, or write it to FILE; of a plan: print it as JSON on standard
-    /// output. FILE follows `=`, or ends in .json
+    /// Print the evidence as JSON on standard error, or write it to FILE, which follows `=` or ends in .json. With
+    /// `homing plan`: print the plan as JSON on standard output
     #[arg(help_heading = SHOWN, long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub json: Option<PathBuf>,
-    /// Call the run so in `homing runs`, beside its own name: `homing report NAME` finds the newest of that name
+    /// Second name of the run in `homing runs`; `homing report NAME` shows the newest run of that name
     #[arg(help_heading = SHOWN, long, value_name = "NAME", value_parser = label)]
     pub name: Option<String>,
 
@@ -320,16 +324,16 @@ pub struct SlurmArgs {
     /// Partition of the workers' jobs
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// Account that they are charged to
+    /// Account that pays for these jobs
     #[arg(long, value_name = "NAME")]
     pub account: Option<String>,
-    /// Their quality of service
+    /// Quality of service of these jobs
     #[arg(long, value_name = "NAME")]
     pub qos: Option<String>,
-    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; when it is over, another is submitted
+    /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; homing then submits the next job
     #[arg(long, value_name = "TIME")]
     pub time: Option<String>,
-    /// Reservation that they run in
+    /// Reservation of these jobs
     #[arg(long, value_name = "NAME")]
     pub reservation: Option<String>,
     /// Processors of each task
@@ -338,8 +342,8 @@ pub struct SlurmArgs {
     /// Memory of each task: 500M, 2G
     #[arg(long, value_name = "SIZE")]
     pub mem_per_task: Option<String>,
-    /// Number of nodes (default: those that hold the data, else as many as the tasks fill); with --ppn, on any engine,
-    /// the hosts of each task: N, or as many as there are from MIN to MAX
+    /// Number of nodes (default: those that hold the data, else as many as the tasks fill). With --ppn, on any engine:
+    /// number of hosts of each task, N, or as many as are free from MIN to MAX
     #[arg(long, value_name = "N|MIN-MAX")]
     pub nodes: Option<Nodes>,
     /// Further argument of srun, such as --slurm-arg=--constraint=ib; may be repeated
@@ -350,7 +354,7 @@ pub struct SlurmArgs {
 /// Engines.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// By what is given
+    /// Chosen by the hosts that are given
     Auto,
     /// This machine
     Local,
@@ -363,13 +367,13 @@ pub enum On {
 /// Ends of an argument that lose their blanks.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrimEnds {
-    /// Neither
+    /// Neither end
     N,
-    /// The left one
+    /// Left end
     L,
-    /// The right one
+    /// Right end
     R,
-    /// Both
+    /// Both ends
     #[value(alias = "rl")]
     Lr,
 }

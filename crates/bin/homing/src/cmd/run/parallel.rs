@@ -10,87 +10,87 @@ use std::path::PathBuf;
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "GNU parallel")]
 pub struct ParallelArgs {
-    /// As -n; the text around {} is repeated with it (`-N0`: one argument, and do not put it into the command)
+    /// As -n, with the text around {} repeated (`-N0`: read one argument, and do not put it into the command)
     #[arg(short = 'N', long, value_name = "N", value_parser = count)]
     pub max_replace_args: Option<usize>,
-    /// N lines per command; a line that ends in a blank goes on in the next
+    /// Use N lines per command; a line that ends in a blank continues in the next
     #[arg(short = 'L', value_name = "N", value_parser = count)]
     pub max_lines: Option<usize>,
-    /// As many arguments per command as its line holds, shared between the slots; the text around {} is repeated
+    /// Put as many arguments into a command line as fit, divided among the slots, with the text around {} repeated
     #[arg(short = 'X')]
     pub context_replace: bool,
-    /// As -X, the text around {} once
+    /// As -X, with the text around {} once
     #[arg(short = 'm')]
     pub many: bool,
-    /// As -m, and not shared between the slots
+    /// As -m, but not divided among the slots
     #[arg(long)]
     pub xargs: bool,
-    /// A command line is shorter than N bytes
+    /// Keep command lines shorter than N bytes
     #[arg(short = 's', long, value_name = "N", value_parser = count)]
     pub max_chars: Option<usize>,
-    /// All input sources in step, the shorter ones again from their beginning
+    /// Read all input sources in step; shorter sources start again from their beginning
     #[arg(long, alias = "xapply")]
     pub link: bool,
-    /// `:`: the first line names the columns, {name} is one of them; `0`: {FILE} is a value of the file of that name
+    /// `:`: the first line names the columns, used as {name}; `0`: {FILE} is replaced by a value from that file
     #[arg(long, value_name = ":|0")]
     pub header: Option<String>,
-    /// Use it in place of :::
+    /// Use WORD in place of :::
     #[arg(long, value_name = "WORD")]
     pub arg_sep: Option<OsString>,
-    /// Use it in place of ::::
+    /// Use WORD in place of ::::
     #[arg(long, value_name = "WORD")]
     pub arg_file_sep: Option<OsString>,
     /// More replacement strings: {+/} {+.} {..} {/..} {##} {0#} {:-text} {#start} {%end} {/from/to} {^a} {,A}
     #[arg(long)]
     pub plus: bool,
-    /// A replacement string of one's own: '{name} s/RE/TEXT/g'; may be repeated
+    /// Define a replacement string: '{name} s/RE/TEXT/g'; may be repeated
     #[arg(long, value_name = "STRING")]
     pub rpl: Vec<OsString>,
-    /// Use it in place of {}
+    /// Use STRING in place of {}
     #[arg(short = 'I', value_name = "STRING")]
     pub replace: Option<OsString>,
-    /// As -I; {} without a value, which is the next word if it is no option
+    /// As -I; the next word is STRING unless it is an option (default: {})
     #[arg(short = 'i', long = "replace", value_name = "STRING", num_args = 0..=1, default_missing_value = "{}")]
     pub replace_by: Option<OsString>,
-    /// As -L; 1 without a number
+    /// As -L (default: 1)
     #[arg(short = 'l', long = "max-lines", value_name = "N", num_args = 0..=1, default_missing_value = "1", value_parser = count)]
     pub lines: Option<usize>,
-    /// The line that ends an input source; what follows it is not read
+    /// End an input source at the line TEXT
     #[arg(short = 'E', value_name = "TEXT")]
     pub end: Option<OsString>,
-    /// As -E; none without a value, which is the next word if it is no option
+    /// As -E; the next word is TEXT unless it is an option (default: no such line)
     #[arg(short = 'e', long = "eof", value_name = "TEXT", num_args = 0..=1, default_missing_value = "", hide = true)]
     pub eof: Option<OsString>,
-    /// Nothing: a command line that is too long is an error
+    /// No effect: a command line that is too long is an error
     #[arg(short = 'x', hide = true)]
     pub exit_if_too_long: bool,
-    /// Use it in place of {.}
+    /// Use STRING in place of {.}
     #[arg(long, alias = "er", value_name = "STRING", hide = true)]
     pub extensionreplace: Option<OsString>,
-    /// Use it in place of {/}
+    /// Use STRING in place of {/}
     #[arg(long, alias = "bnr", value_name = "STRING", hide = true)]
     pub basenamereplace: Option<OsString>,
-    /// Use it in place of {//}
+    /// Use STRING in place of {//}
     #[arg(long, alias = "dnr", value_name = "STRING", hide = true)]
     pub dirnamereplace: Option<OsString>,
-    /// Use it in place of {/.}
+    /// Use STRING in place of {/.}
     #[arg(long, alias = "bner", value_name = "STRING", hide = true)]
     pub basenameextensionreplace: Option<OsString>,
-    /// Use it in place of {#}
+    /// Use STRING in place of {#}
     #[arg(long, value_name = "STRING", hide = true)]
     pub seqreplace: Option<OsString>,
-    /// Use it in place of {%}
+    /// Use STRING in place of {%}
     #[arg(long, value_name = "STRING", hide = true)]
     pub slotreplace: Option<OsString>,
 
-    /// Cut standard input into blocks, each of them the standard input of one command; -N, -L: of so many records, lines
+    /// Cut standard input into blocks, each the standard input of one command; -N: records of a block, -L: its lines
     #[arg(long, alias = "spreadstdin", group = "cuts", conflicts_with = "tasks")]
     pub pipe: bool,
-    /// As --pipe with the files of -a, each block run where it lies
+    /// As --pipe for the files of -a; each command runs on the host that holds its block
     #[arg(long, alias = "pipe-part", requires = "arg_file", group = "cuts", conflicts_with = "tasks")]
     pub pipepart: bool,
-    /// Bytes of a block: of --pipe at most (default: 1M), of --pipepart before the rest of its last record; -N: so many
-    /// blocks of --pipepart for each slot of this machine (default: -10)
+    /// Size of a block: of --pipe at most (default: 1M), of --pipepart before the rest of its last record; -N: N blocks
+    /// of --pipepart for each slot of this machine (default: -10)
     #[arg(
         long,
         alias = "block-size",
@@ -100,17 +100,17 @@ pub struct ParallelArgs {
         requires = "cuts"
     )]
     pub block: Option<String>,
-    /// What a record begins with (default: nothing)
+    /// Text at the start of a record (default: none)
     #[arg(long, value_name = "TEXT", requires = "cuts")]
     pub recstart: Option<String>,
-    /// What a record ends with (default: a newline; nothing with --recstart)
+    /// Text at the end of a record (default: a newline; none with --recstart)
     #[arg(long, value_name = "TEXT", requires = "cuts")]
     pub recend: Option<String>,
-    /// --recstart and --recend are regular expressions
+    /// Read --recstart and --recend as regular expressions
     #[arg(long, requires = "cuts")]
     pub regexp: bool,
 
-    /// Begin each line with this text, which may hold replacement strings and \t, and a tab
+    /// Begin each line with TEXT, which may hold replacement strings and \t, and a tab
     #[arg(long, value_name = "TEXT")]
     pub tagstring: Option<OsString>,
     /// Print the lines of each task in a colour of its own
@@ -134,19 +134,19 @@ pub struct ParallelArgs {
     /// Print whole lines as they come, as --line-buffer does
     #[arg(short = 'u', long, overrides_with = "group")]
     pub ungroup: bool,
-    /// Group output by task, as is done without it
+    /// Group output by task (default)
     #[arg(long, hide = true, overrides_with_all = ["line_buffer", "ungroup"])]
     pub group: bool,
     /// No effect: homing wants no citation
     #[arg(long, hide = true)]
     pub will_cite: bool,
-    /// Nothing: these are so without it
+    /// No effect: options have GNU parallel's meaning without it
     #[arg(long, hide = true)]
     pub gnu: bool,
-    /// Likewise: commands are printed only with -v or -t
+    /// No effect: commands are printed only with -v or -t
     #[arg(long, hide = true)]
     pub silent: bool,
-    /// Nothing: large output lies in files of the run's folder, as it is
+    /// No effect: large output is kept uncompressed in files of the run's folder
     #[arg(long, hide = true)]
     pub compress: bool,
     /// Likewise
@@ -155,7 +155,7 @@ pub struct ParallelArgs {
     /// Likewise
     #[arg(long, hide = true, value_name = "COMMAND")]
     pub decompress_program: Option<String>,
-    /// Print output as tasks end, as is done without -k
+    /// Print output as tasks end (default)
     #[arg(long, hide = true, overrides_with = "keep_order")]
     pub no_keep_order: bool,
     /// Leave out the options of ~/.parallel/config and $PARALLEL
@@ -164,20 +164,20 @@ pub struct ParallelArgs {
     /// Options from ~/.parallel/NAME in the place of ~/.parallel/config; may be repeated
     #[arg(short = 'J', long, value_name = "NAME")]
     pub profile: Vec<String>,
-    /// Where each task runs; made if it is not there; may hold replacement strings
+    /// Folder in which each task runs, made if missing; may hold replacement strings
     #[arg(long, alias = "wd", value_name = "DIR")]
     pub workdir: Option<OsString>,
-    /// Lower the priority of tasks by so much
+    /// Lower the priority of tasks by N
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub nice: Option<i32>,
-    /// Start only where the load average of one minute, and the slots that are taken, are below this: N, +N, -N, N% of
-    /// the cores
+    /// Start tasks only on hosts whose one-minute load average and number of used slots are below this: N, +N, -N, N%
+    /// of the cores
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub load: Option<String>,
     /// Hosts as GNU parallel writes them: N/user@host,...; `:` is this machine; may be repeated
     #[arg(short = 'S', long, value_name = "HOST,...")]
     pub sshlogin: Vec<String>,
-    /// A file of such hosts, one a line
+    /// Read such hosts from FILE, one a line
     #[arg(long, alias = "slf", value_name = "FILE")]
     pub sshloginfile: Vec<PathBuf>,
 }

@@ -29,19 +29,19 @@ pub struct Make {
     pub what: Option<String>,
     #[command(flatten)]
     pub vault: VaultArgs,
-    /// Leave out what matches this pattern of rsync
+    /// Leave out files that match this pattern of rsync
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
     /// Which instant copy of the file system to read from: auto (btrfs), any (MooseFS, XFS and ZFS, too) or none
     #[arg(long, value_name = "KIND", value_parser = instant)]
     pub instant: Option<InstantPolicy>,
-    /// When several hosts with bricks of a GlusterFS volume read, each what it has: large (1 GiB and more), always or never
+    /// When several hosts read, each its own bricks of a GlusterFS volume: large (1 GiB and more), always or never
     #[arg(long, value_name = "WHEN", value_parser = split)]
     pub split: Option<When>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the summary and errors alone
+    /// Print only the summary and errors
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -72,7 +72,7 @@ pub struct VaultArgs {
     /// The vault in the bank (default: the section's name, or the folder's)
     #[arg(long, value_name = "NAME")]
     pub vault: Option<String>,
-    /// What keeps the images: rsync (plain trees) or restic (a repository in the vault)
+    /// Format of the images: rsync (plain trees) or restic (a repository in the vault)
     #[arg(long, value_name = "ENGINE", value_parser = engine)]
     pub engine: Option<Engine>,
     /// With restic: a file with the repository's password, on the source's host
@@ -82,9 +82,9 @@ pub struct VaultArgs {
 
 #[derive(Subcommand)]
 pub enum Verb {
-    /// Images: when they were made, when they go, what they hold, and when a restore was last tried
+    /// List images: when they were made, when they expire, their content, and the last trial of a restore
     List(List),
-    /// What differs between an image and a later one, or the folder as it is now
+    /// Compare an image with a later one, or with the folder as it is now
     Diff(Diff),
     /// Print a file as it was
     Cat(Cat),
@@ -94,7 +94,7 @@ pub enum Verb {
     Verify(Verify),
     /// Remove images that have expired; of each branch the last three good ones stay
     Expire(Expire),
-    /// Show an image as a read-only folder of this host: a bind mount, or sshfs where the bank is of another host
+    /// Show an image as a read-only folder of this host: a bind mount, or sshfs if the bank is on another host
     Mount(MountArgs),
     /// Have systemd make the images of each [snapshot.NAME] that has a schedule, on one host
     Schedule(Schedule),
@@ -117,10 +117,10 @@ pub struct List {
     pub what: Option<String>,
     #[command(flatten)]
     pub vault: VaultArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Write what the vaults hold to a file for Prometheus's node exporter
+    /// Write the state of the vaults to a file for Prometheus's node exporter
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub prometheus: Option<std::path::PathBuf>,
 }
@@ -145,7 +145,7 @@ pub struct Diff {
     /// Compare with this later image, not with the folder as it is now
     #[arg(long, value_name = "WHEN")]
     pub with: Option<String>,
-    /// As JSON, a line each
+    /// Print JSON, one object a line
     #[arg(long)]
     pub json: bool,
 }
@@ -163,12 +163,12 @@ pub struct Restore {
     /// To this folder, on the bank's host or as HOST:/PATH (default: where it was)
     #[arg(long, value_name = "[HOST:]/PATH")]
     pub into: Option<String>,
-    /// Replace what is there
+    /// Replace existing files
     #[arg(long)]
     pub overwrite: bool,
     #[command(flatten)]
     pub consent: Consent,
-    /// Show what would be written and what would be left, and write nothing
+    /// List files that would be written and files that would be left, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -189,7 +189,7 @@ pub struct Verify {
 pub struct Expire {
     #[command(flatten)]
     pub one: One,
-    /// Remove them although another clock or the dates of images contradict the clock of the bank's host
+    /// Remove images even if another clock, or the dates of images, contradict the clock of the bank's host
     #[arg(long)]
     pub trust_clock: bool,
     #[command(flatten)]
@@ -201,15 +201,15 @@ pub struct Schedule {
     /// The host with the timers; it needs this program and the cluster file under the same paths (default: this one)
     #[arg(long, value_name = "HOST")]
     pub on: Option<String>,
-    /// Vaults of one schedule begin evenly over this time; a number alone is minutes
+    /// Spread the starts of the vaults of one schedule evenly over this time; a number alone is minutes
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = |text: &str| homing_batch::parse_minutes("--spread", text))]
     pub spread: u32,
-    /// Show what would be done, with the units' text, and do nothing
+    /// Show the steps, with the text of the units, and do nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub consent: Consent,
-    /// Stop the timers and remove their files; what somebody has changed since stays
+    /// Stop the timers and remove their files; files that somebody has changed since stay
     #[arg(long)]
     pub undo: bool,
     /// Begin commands with `sudo -n`

@@ -40,23 +40,23 @@ pub struct Args {
     /// The run: its name, the beginning of its name, the one that --name gave it, or `last`
     #[arg(value_name = "RUN", default_value = LAST, conflicts_with_all = ["hosts", "exclude", "group", "all"])]
     run: String,
-    /// Print what it does now as a table, and end; so does output that is no terminal
+    /// Print the present state as a table and exit; this is the default if the output is not a terminal
     #[arg(long)]
     once: bool,
-    /// Print it as one JSON object
+    /// Print the present state as one JSON object
     #[arg(long)]
     json: bool,
-    /// Hosts as they were so long ago (12h, 1d) and from then until now; needs `homing hosts --schedule` before
+    /// Replay the hosts from this time ago (12h, 1d) until now; needs an earlier `homing hosts --schedule`
     #[arg(long, value_name = "AGE", conflicts_with = "run", value_parser = |text: &str| parse_duration("--since", text))]
     since: Option<Duration>,
-    /// Play it again from its start, or with --since from then on, so many times as fast
+    /// Replay the run from its start, or the hosts of --since, TIMES as fast
     #[arg(long, value_name = "TIMES", conflicts_with_all = ["once", "json"], value_parser = clap::value_parser!(u32).range(1..=100_000))]
     replay: Option<u32>,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
-    #[command(flatten, next_help_heading = "Not a run, but hosts with the jobs of the queue")]
+    #[command(flatten, next_help_heading = "Hosts and jobs of the queue instead of a run")]
     targets: HostArgs,
 }
 

@@ -22,7 +22,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Try settings of the network, measure before and after, and keep what is better
+    /// Try settings of the network, measure before and after, and keep the better ones
     Net(Net),
 }
 
@@ -39,27 +39,27 @@ pub struct Net {
     /// Try only these (default: all)
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = kinds())]
     only: Vec<TunableKind>,
-    /// Give all hosts this MTU, or none: -w has to name all hosts of the segment
+    /// Set this MTU on all hosts, or on none: -w must name all hosts of the segment
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(576..=65535))]
     mtu: Option<u32>,
-    /// Raise the MTU though machines are on the segment that -w does not name
+    /// Raise the MTU even if the segment has machines that -w does not name
     #[arg(long, requires = "mtu")]
     not_all: bool,
-    /// How long each pair is loaded, a part: each direction, then both
+    /// Time of each load of a pair: each direction, then both
     #[arg(long, value_name = "TIME", default_value = "0.5", value_parser = crate::cmd::times::load_time)]
     seconds: Duration,
-    /// Write nothing down: what is kept lasts until the next boot
+    /// Write no files: kept settings last until the next boot
     #[arg(long)]
     until_boot: bool,
-    /// Print what would be tried
+    /// List the settings that would be tried
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     consent: Consent,
-    /// Take back all that `homing tune net` has kept on these hosts
+    /// Undo all settings that `homing tune net` has kept on these hosts
     #[arg(long, conflicts_with_all = ["only", "mtu", "until_boot", "dry_run"])]
     undo: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Begin commands with `sudo -n`
@@ -69,12 +69,12 @@ pub struct Net {
 
 fn kinds() -> impl TypedValueParser<Value = TunableKind> {
     let about = |kind| match kind {
-        TunableKind::Offloads => "What the card does with many packets at once",
-        TunableKind::Rings => "Packets that the card keeps for the kernel",
+        TunableKind::Offloads => "Handling of many packets at once by the card",
+        TunableKind::Rings => "Packets that the card buffers for the kernel",
         TunableKind::Queues => "Queues of the card",
-        TunableKind::Coalescing => "How long the card waits before it interrupts",
+        TunableKind::Coalescing => "Delay of the card before an interrupt",
         TunableKind::Congestion => "TCP's congestion control",
-        TunableKind::Buffers => "What a TCP connection may have under way",
+        TunableKind::Buffers => "Bytes that a TCP connection may have in flight",
         TunableKind::Mtu => "The largest packet, with --mtu",
         TunableKind::Nconnect => "Connections of NFS mounts",
     };

@@ -30,17 +30,17 @@ const PAUSE: Duration = Duration::from_secs(2);
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The host
+    /// Host to remove
     host: String,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Wait this long for jobs of Slurm on it (default: until they have ended)
+    /// Wait this long for Slurm's jobs on the host (default: until they have ended)
     #[arg(long, value_name = "TIME", value_parser = |text: &str| homing_batch::parse_seconds("--wait", text, 0..=u64::MAX))]
     wait: Option<u64>,
-    /// Keep fewer copies than volumes have now
+    /// Allow fewer copies than the volumes have now
     #[arg(long)]
     allow_losing_copies: bool,
-    /// Show what would be done, and do nothing
+    /// Show the steps, and do nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]

@@ -41,21 +41,21 @@ pub struct Args {
     file: Option<PathBuf>,
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// Show what would be done on each host, with the changes of files, and do nothing
+    /// Show the steps for each host, with the changes of files, and do nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     consent: Consent,
-    /// These areas alone: names, users, ssh, packages, clock, sysctl, limits, mtu, disks, volumes, homes, mounts, slurm
+    /// Only these areas: names, users, ssh, packages, clock, sysctl, limits, mtu, disks, volumes, homes, mounts, slurm
     #[arg(long, value_name = "AREA", value_delimiter = ',', value_parser = areas(), hide_possible_values = true)]
     only: Vec<String>,
-    /// Take up the set-up that was interrupted last, with its file and options
+    /// Continue the set-up that was interrupted last, with its file and options
     #[arg(long, conflicts_with_all = ["file", "cluster", "only", "undo", "diff", "sudo", "dry_run"])]
     resume: bool,
-    /// Put back what was there before; what somebody has changed since stays, and so do packages
+    /// Restore the state before the set-up; files that somebody has changed since stay, and so do packages
     #[arg(long, conflicts_with_all = ["only", "diff"])]
     undo: bool,
-    /// Print what was changed on the hosts since homing set it up
+    /// Print changes on the hosts since homing set them up
     #[arg(long, conflicts_with_all = ["only", "dry_run"])]
     diff: bool,
     /// Do not run homing check at the end
@@ -67,7 +67,7 @@ pub struct Args {
     /// Do not print the steps
     #[arg(short, long)]
     quiet: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
     /// Time limit of one area on one host

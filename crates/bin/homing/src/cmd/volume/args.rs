@@ -5,8 +5,8 @@ use crate::consent::Consent;
 use clap::Subcommand;
 use homing_volume::{Danger, VolumeKind};
 
-const WAY: &str = "How it is done";
-const DANGERS: &str = "Dangers that are taken on";
+const WAY: &str = "Execution";
+const DANGERS: &str = "Dangers to accept";
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -43,23 +43,23 @@ pub struct VolumeOptions {
 
 #[derive(Subcommand)]
 pub enum Verb {
-    /// From hosts with a disk to a volume mounted everywhere; again: completes it
+    /// Make a volume from folders of hosts and mount it everywhere; a repeat completes it
     Create(Create),
-    /// Volumes: name, kind, mount, hosts, copies
+    /// List volumes: name, kind, mount, hosts, copies
     List(List),
-    /// Daemons, mounts and what is under way
+    /// Show daemons, mounts and operations under way
     Status(Shown),
-    /// How full each host is
+    /// Show how full each host is
     BalanceReport(Shown),
     /// Mount on more hosts
     Mount(On),
     /// Unmount on hosts
     Unmount(On),
-    /// Take in more space: NODESET:/PATH
+    /// Add space: NODESET:/PATH
     AddHost(AddHost),
-    /// Move all bytes off a host, and let it go
+    /// Move all bytes off a host, and remove it from the volume
     DrainHost(DrainHost),
-    /// Change the number of copies of what lies below a path
+    /// Change the number of copies of the files below a path
     SetCopies(SetCopies),
     /// Change how new files are cut into pieces
     SetStripe(SetStripe),
@@ -121,19 +121,19 @@ pub struct Create {
     /// File system: gluster, moosefs, nfs
     #[arg(long)]
     pub kind: VolumeKind,
-    /// Hosts and the folder that gives its space, as 'n[1-4]:/brick'; may be repeated
+    /// Hosts and the folder on each that holds the data, as 'n[1-4]:/brick'; may be repeated
     #[arg(long, value_name = "NODESET:/PATH", required = true)]
     pub hosts: Vec<String>,
     /// Copies of each file (GlusterFS: replica, MooseFS: goal)
     #[arg(long, visible_alias = "goal", default_value_t = 1)]
     pub copies: u32,
-    /// Names, but no bytes, on a third host, so that two copies cannot disagree (GlusterFS)
+    /// Keep only names of files on a third host, so that two copies cannot disagree (GlusterFS)
     #[arg(long)]
     pub arbiter: bool,
     /// Cut files into pieces of this size, spread over hosts (GlusterFS: sharding)
     #[arg(long, value_name = "SIZE", value_parser = homing_lab::parse_size, num_args = 0..=1, default_missing_value = "64M")]
     pub stripe: Option<u64>,
-    /// How bytes travel: tcp alone (GlusterFS dropped rdma)
+    /// Network transport: only tcp (GlusterFS dropped rdma)
     #[arg(long, default_value = "tcp", value_parser = super::transport::parse)]
     pub transport: String,
     /// Mount point (default: /NAME)
@@ -154,7 +154,7 @@ pub struct List {
     /// Query these hosts too
     #[arg(short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -175,7 +175,7 @@ pub struct Shown {
     /// Hosts to query when this machine has no record of the volume
     #[arg(short = 'w', long, value_name = "NODESET")]
     pub hosts: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -206,7 +206,7 @@ pub struct AddHost {
 pub struct DrainHost {
     #[command(flatten)]
     pub one: One,
-    /// The host
+    /// Host to drain
     pub host: String,
     #[command(flatten)]
     pub allow: Allow,
@@ -218,7 +218,7 @@ pub struct SetCopies {
     pub one: One,
     /// Path below the mount point, or the mount point (GlusterFS: only that)
     pub path: String,
-    /// Copies
+    /// Number of copies
     pub copies: u32,
     #[command(flatten)]
     pub allow: Allow,

@@ -5,10 +5,10 @@ use homing_model::Failure;
 /// Options that are passed on to sbatch.
 #[derive(clap::Args)]
 pub struct Words {
-    /// On Slurm: the account that it is charged to
+    /// On Slurm: account that pays for the job
     #[arg(help_heading = "Slurm", long, value_name = "NAME")]
     pub account: Option<String>,
-    /// On Slurm: its quality of service
+    /// On Slurm: quality of service of the job
     #[arg(help_heading = "Slurm", long, value_name = "NAME")]
     pub qos: Option<String>,
     /// On Slurm: further argument of sbatch, such as --slurm-arg=--mem=2G; may be repeated
