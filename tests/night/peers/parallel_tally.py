@@ -36,7 +36,7 @@ for r in rows:
     if r["unstable"]: n["aside"] += 1; kinds["aside | parallel itself differs in two runs"].append(r); continue
     n["eligible"] += 1
     e = r["h"]["err"]; j = " ".join(r["args"])
-    m = re.search(r"GNU parallel's (\S+) is not there; instead: (.*)", e) or re.search(r"(\S+) is a variable inside of (GNU parallel)", e) or re.search(r"has no option (\S+)", e)
+    m = re.search(r"GNU parallel's (\S+) is not supported; instead: (.*)", e) or re.search(r"(\S+) is a variable inside of (GNU parallel)", e) or re.search(r"has no option (\S+)", e)
     if r["stdout"] != "same" and r["status"] and r["files"] and norm(r["g"]["out"]) == norm(r["h"]["out"]) and r["g"]["n"] < 3000:
         n["same but for blanks of wc (documented: a file in memory)"] += 1; n["same"] += 1; continue
     own = r["args"][:next((i for i, x in enumerate(r["args"]) if x.startswith(":::")), len(r["args"]))]

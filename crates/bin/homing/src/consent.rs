@@ -45,8 +45,8 @@ impl Consent {
         if self.yes || (io::stdin().is_terminal() && io::stderr().is_terminal()) {
             return Ok(());
         }
-        let failure = Failure::usage(format!("{what} needs a confirmation, and there is no terminal to ask on"));
-        Err(failure.hint("--yes does it without a question; nothing was changed"))
+        let failure = Failure::usage(format!("{what} needs a confirmation, and standard input is not a terminal"));
+        Err(failure.hint("--yes confirms it; nothing was changed"))
     }
 
     /// Shows a summary, and waits for the user's answer. With `--yes` it only shows the summary: a log of a script has

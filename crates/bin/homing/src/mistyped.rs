@@ -15,32 +15,35 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         &["ls", "list", "ps", "squeue", "qstat"],
         "homing runs lists runs, homing jobs lists jobs, homing hosts lists hosts",
     ),
-    (&["status", "info", "stat"], "homing top shows what a run does, homing jobs lists jobs, homing hosts shows hosts"),
-    (&["log", "logs", "output"], "homing peek ID shows what a job printed, homing report RUN shows a run"),
+    (&["status", "info", "stat"], "homing top shows a run, homing jobs lists jobs, homing hosts shows hosts"),
+    (&["log", "logs", "output"], "homing peek ID prints a job's output, homing report RUN shows a run"),
     (&["history"], "homing runs lists runs, homing hosts --history shows the load of hosts"),
     (&["retry", "rerun", "restart"], "homing resume --failed RUN runs failed tasks again"),
-    (&["monitor", "dashboard", "progress"], "homing top shows what a run does"),
+    (&["monitor", "dashboard", "progress"], "homing top shows a run"),
     (&["nodes", "machines", "inventory", "sinfo"], "homing hosts shows hosts and their load"),
-    (&["parallel", "xargs", "map"], "homing run has GNU parallel's words: homing help parallel"),
+    (&["parallel", "xargs", "map"], "homing run takes GNU parallel's options: homing help parallel"),
     (&["clean", "prune", "gc"], "homing runs --prune removes old runs"),
-    (&["drain", "undrain"], "homing down HOST takes a host out, homing volume drain-host its part of a volume"),
+    (&["drain", "undrain"], "homing down HOST removes a host from the cluster, homing volume drain-host from a volume"),
     (&["undo", "revert", "rollback"], "homing up --undo, homing down, homing volume undo NAME"),
     (&["docs", "doc", "manual", "topics"], "homing help TOPIC prints a page of the manual"),
     (&["topo"], "homing topology"),
     (&["submit", "batch", "sbatch", "queue"], "homing sub submits a job, homing jobs lists them"),
     (&["cancel", "stop", "abort", "scancel"], "homing kill ID ends a job; Ctrl-C ends a run"),
     (&["config", "init", "configure"], "homing hosts --init 'n[1-4]' writes a first cluster.toml"),
-    (&["install", "setup", "upgrade", "update"], "homing up sets hosts up; homing help install is about homing itself"),
+    (
+        &["install", "setup", "upgrade", "update"],
+        "homing up sets hosts up; homing help install explains how to install homing",
+    ),
     (&["ssh", "shell", "clush", "pdsh"], "homing exec -w 'n[1-4]' COMMAND runs a command on hosts"),
     (&["cp", "copy", "scp", "rsync"], "homing push copies files to hosts, homing pull fetches them"),
     (&["compare", "diff"], "homing report RUN RUN compares runs"),
     (&["backup"], "homing snapshot copies a folder's state"),
-    (&["doctor", "verify"], "homing check finds what is wrong with a cluster"),
+    (&["doctor", "verify"], "homing check finds the faults of a cluster"),
     (&["version"], "homing --version"),
 ];
 
 /// The replacement of LSF's commands, which are no commands of homing.
-const LSF: &str = "homing lsf install DIR makes LSF's commands, in DIR";
+const LSF: &str = "homing lsf install DIR puts LSF's commands into DIR";
 
 /// Names of subcommands in other programs, below one of homing's commands.
 const ELSEWHERE_BELOW: &[(&str, &[&str], &str)] = &[
@@ -128,7 +131,7 @@ fn letter_instead(command: &Command, name: &str) -> Option<&'static str> {
 fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
     let below = descend(grammar, command);
     if !given.starts_with('-') {
-        let failure = Failure::usage(format!("{command} takes no word {given:?}"));
+        let failure = Failure::usage(format!("{command} takes no argument {given:?}"));
         let takes_hosts = below.get_arguments().any(|arg| arg.get_short() == Some('w'));
         return failure.hint(if takes_hosts { format!("{command} -w {given}") } else { format!("{command} --help") });
     }
@@ -263,7 +266,7 @@ mod tests {
     fn a_word_where_none_is_taken_is_no_option() {
         assert_eq!(
             message_and_hint("hosts n1"),
-            ("homing hosts takes no word \"n1\"".into(), "homing hosts -w n1".into())
+            ("homing hosts takes no argument \"n1\"".into(), "homing hosts -w n1".into())
         );
         assert_eq!(message_and_hint("runs x").1, "homing runs --help");
     }

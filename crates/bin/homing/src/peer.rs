@@ -66,7 +66,7 @@ pub fn refuse(found: &ArgMatches, table: &[PeerOption], whose: &str) -> Result<(
             && found.value_source(row.id) == Some(clap::parser::ValueSource::CommandLine)
         {
             let names = row.names.replace(' ', ", ");
-            return Err(Failure::usage(format!("{whose}'s {names} is not here")).hint(instead));
+            return Err(Failure::usage(format!("{whose}'s {names} is not supported")).hint(instead));
         }
     }
     Ok(())

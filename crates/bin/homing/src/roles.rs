@@ -18,7 +18,7 @@ pub fn main() -> i32 {
         return 0;
     }
     let role = words.get(1).map_or_else(|| "no role".into(), |word| format!("{:?} is no role", word.display()));
-    eprintln!("homing-host: {role}: homing starts this program on hosts, with a role as its first word");
+    eprintln!("homing-host: {role}: this program is started by homing on hosts, with a role as its first word");
     eprintln!("  try: homing --help");
     exit::USAGE
 }
@@ -67,7 +67,7 @@ fn snapshot_host() -> Result<i32, Failure> {
 
 /// Executes `snapshot-remove VAULT`.
 fn snapshot_remove(words: &[OsString]) -> Result<i32, Failure> {
-    let vault = words.first().ok_or_else(|| Failure::usage("which vault?"))?;
+    let vault = words.first().ok_or_else(|| Failure::usage("no vault is named"))?;
     homing_snapshot::remove::all(vault.as_ref()).map_err(Failure::system)?;
     Ok(0)
 }

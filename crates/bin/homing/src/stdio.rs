@@ -72,8 +72,10 @@ pub fn end_on_panic() {
 
 fn end_with_a_fault(said: &str, at: Option<&std::panic::Location>) -> ! {
     let at = at.map_or(String::new(), |at| format!(" ({}:{})", at.file(), at.line()));
-    eprintln!("homing: cannot go on, by a fault of its own: {said}{at}");
-    eprintln!("  try: `homing resume last` where this was a run: what is done is recorded; please report the fault");
+    eprintln!("homing: internal error: {said}{at}");
+    eprintln!(
+        "  try: `homing resume last` if this was a run, whose finished tasks are recorded; please report this error"
+    );
     std::process::exit(exit::FAULT);
 }
 

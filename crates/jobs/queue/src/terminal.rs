@@ -67,7 +67,7 @@ impl TerminalListener {
 
     /// Changes the job's command to one that connects back.
     pub fn join(&self, spec: &mut JobSpec, private: &mut Private) -> Result<(), String> {
-        let exe = std::env::current_exe().map_err(|e| format!("cannot find homing itself: {e}"))?;
+        let exe = std::env::current_exe().map_err(|e| format!("cannot find the path of this program: {e}"))?;
         let socket = socket(&self.folder);
         let mut words: Vec<RawText> = vec![exe.as_path().into(), ATTACH.into(), socket.as_path().into(), "--".into()];
         match (&spec.command, private.script.take()) {

@@ -10,7 +10,7 @@ const USAGE: i32 = 255;
 fn main() -> ExitCode {
     // The other threads would wait for a thread that panicked.
     std::panic::set_hook(Box::new(|info| {
-        homing_os::say!("homing: cannot go on, by a fault of its own: {info}");
+        homing_os::say!("homing: internal error: {info}");
         std::process::exit(FAULT)
     }));
     let words: Vec<std::ffi::OsString> = std::env::args_os().collect();

@@ -62,7 +62,7 @@ pub fn events(dir: &Path, mut take: impl FnMut(Event)) -> Result<(), Failure> {
         match event {
             Ok(event) => take(event),
             // The rest of the evidence is still useful.
-            Err(damage @ JournalError::Damaged { .. }) => eprintln!("homing: {damage}; the line is left out"),
+            Err(damage @ JournalError::Damaged { .. }) => eprintln!("homing: {damage}; this line is left out"),
             Err(e) => return Err(Failure::system(e)),
         }
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub fn run(host: &str, words: &[OsString]) -> Result<i32, Failure> {
     let options = Options { carried: Carried::Program, ..Options::default() };
     let program = Program::Carried(carried(host, &options)?);
-    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
+    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("cannot read the current folder: {e}")))?;
     let member = ClusterMember { host: host.into(), ssh: options.ssh };
     let status = member.run(&program, cwd.as_os_str().as_bytes(), words);
     let status = status.map_err(|e| Failure::system(format!("host {host}: cannot start ssh: {e}")))?;
@@ -30,7 +30,10 @@ fn carried(host: &str, options: &Options) -> Result<String, Failure> {
     drop(channel.to);
     channel.keeper.end(Duration::from_secs(2));
     let hash = homing_launch::program_hash(&options.exe, &arch);
-    Ok(format!("worker-{arch}-{}", hash.map_err(|e| Failure::system(format!("own program: {e}")))?))
+    Ok(format!(
+        "worker-{arch}-{}",
+        hash.map_err(|e| Failure::system(format!("cannot read homing's own program: {e}")))?
+    ))
 }
 
 /// Returns the words of this command line without the gateway and without the lab, whose name means nothing there.

@@ -196,11 +196,11 @@ fn down(name: &str) -> Result<i32, Failure> {
     // The kept state of its volumes must not be taken for that of a later lab with the same name.
     let kept = config.map(|config| homing_os::folder::cluster_state_of(&config)).filter(|kept| kept.exists());
     if let Some(Err(e)) = kept.as_ref().map(std::fs::remove_dir_all) {
-        return Err(Failure::system(format!("lab {name} is down; removing what is kept of it failed: {e}")));
+        return Err(Failure::system(format!("lab {name} is down; removing its files failed: {e}")));
     }
     match was_up {
         true => println!("lab {name} is down"),
-        false => println!("no lab named {name} was up; nothing of it is left"),
+        false => println!("no lab named {name} was up; it has no files left"),
     }
     Ok(0)
 }

@@ -34,7 +34,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     let args_of_run = opening
         .ok_or_else(|| {
-            let text = format!("{}: its journal has no beginning; the command of the run is not known", dir.display());
+            let text =
+                format!("{}: its journal has no first record, which holds the command of the run", dir.display());
             Failure::usage(text)
         })
         .and_then(|(argv, cwd)| enter(argv, &cwd));
@@ -54,13 +55,13 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 
 /// Returns the failure for a build. Only make knows from the files which part of it is left.
 fn made_by_make(cwd: &RawText) -> Failure {
-    Failure::usage(format!("this is a build, of which make knows what is left: run make again in {}", cwd.display()))
+    Failure::usage(format!("this run is a build, and only make can continue it: run make again in {}", cwd.display()))
 }
 
 /// Enters the folder where a run began; returns the arguments of the run.
 fn enter(argv: Vec<RawText>, cwd: &RawText) -> Result<run::Args, Failure> {
     std::env::set_current_dir(cwd.as_path())
-        .map_err(|e| Failure::system(format!("cannot go to {}, where the run began: {e}", cwd.display())))?;
+        .map_err(|e| Failure::system(format!("cannot enter {}, the folder of the run: {e}", cwd.display())))?;
     let args = run::again::args_of_run(argv)?;
     args.cluster.enter()?;
     Ok(args)
@@ -68,22 +69,22 @@ fn enter(argv: Vec<RawText>, cwd: &RawText) -> Result<run::Args, Failure> {
 
 fn tell_nothing_left(failed: u64, run: &str) {
     match failed {
-        0 => eprintln!("homing: nothing is left to do"),
-        n => eprintln!("homing: nothing is left; {n} failed: homing resume --failed {run}"),
+        0 => eprintln!("homing: no tasks are left to run"),
+        n => eprintln!("homing: no tasks are left to run; {n} failed: homing resume --failed {run}"),
     }
 }
 
 /// Prints the damage of the journal. Refuses to go on unless an option requests it.
 fn report_damage(damage: &[String], args: &Args) -> Result<(), Failure> {
     if args.skip_damaged {
-        damage.iter().for_each(|line| eprintln!("homing: {line}; a task that ended there is run again"));
+        damage.iter().for_each(|line| eprintln!("homing: {line}; tasks whose end was recorded there run again"));
         return Ok(());
     }
     let more = match damage.len() - 1 {
         0 => String::new(),
         n => format!(" (and {n} more)"),
     };
-    let text = format!("{}{more}; which tasks ended there is not known, nothing was run", damage[0]);
-    let again = format!("homing resume --skip-damaged {}, which runs those again", args.run);
+    let text = format!("{}{more}; the ends of tasks recorded there cannot be read, and nothing was run", damage[0]);
+    let again = format!("homing resume --skip-damaged {}, which runs these tasks again", args.run);
     Err(Failure::system(text).hint(again))
 }

@@ -81,8 +81,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 fn prune(root: &Path, age: Duration, dry: bool, consent: Consent) -> Result<i32, Failure> {
     let now = SystemTime::now();
     if let Some(why) = homing_journal::clock_doubt(root, now) {
-        let failure = Failure::system(format!("no run is removed by its age: {why}"));
-        return Err(failure.hint("date; where the clock is right: touch the journal of that run, or remove its folder"));
+        let failure = Failure::system(format!("no runs were removed by age: {why}"));
+        return Err(failure.hint("date; if the clock is right: touch the journal of that run, or remove its folder"));
     }
     let before = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
     if !dry && consent.shows() {

@@ -149,7 +149,7 @@ impl Targets {
             wanted.extend(host_lines(&text).map(String::from));
         }
         if wanted.is_empty() {
-            return Err(Failure::usage("which hosts?").hint("-w 'n[1-4]', -g GROUP or -a"));
+            return Err(Failure::usage("no hosts are named").hint("-w 'n[1-4]', -g GROUP or -a"));
         }
         let mut unwanted = self.exclude.clone();
         unwanted.extend(groups(&self.exclude_group));
@@ -169,11 +169,12 @@ impl Targets {
     pub fn options(&self) -> Result<homing_exec::Options, Failure> {
         let mut options = homing_exec::Options::default();
         for words in &self.ssh_options {
-            let words = shlex::split(words).ok_or_else(|| Failure::usage(format!("-o: {words:?} ends in a quote")))?;
+            let words = shlex::split(words)
+                .ok_or_else(|| Failure::usage(format!("-o: {words:?} has a quote without an end")))?;
             options.ssh.extend(words.into_iter().map(OsString::from));
         }
         if self.fanout == 0 {
-            return Err(Failure::usage("-f 0: no host could ever have its turn"));
+            return Err(Failure::usage("-f 0: at least one host must be at work"));
         }
         Ok(homing_exec::Options {
             user: self.user.clone(),

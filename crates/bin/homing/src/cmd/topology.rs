@@ -71,7 +71,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let before = topology::keep(&names, &found.tree)?;
     if args.diff {
         let before = before.ok_or_else(|| {
-            Failure::usage("--diff: these hosts were not looked at before; they are known from now on")
+            Failure::usage("--diff: no earlier result for these hosts; this one is recorded for the next --diff")
         })?;
         found.compared(&before);
     }
@@ -100,8 +100,8 @@ fn write(args: &Args, found: &TopologyReport, hosts: &Hosts) -> Result<(), Failu
     let missing: Vec<&str> = found.missing().collect();
     for (file, text) in texts.iter().filter_map(|(file, text)| Some((file.as_deref()?, text))) {
         if !missing.is_empty() {
-            let text = format!("{} is not written: the switch of {} is not known", file.display(), missing.join(", "));
-            return Err(Failure::system(text).hint("--measure, or -x these hosts"));
+            let text = format!("{} was not written: the switch of {} is unknown", file.display(), missing.join(", "));
+            return Err(Failure::system(text).hint("--measure, or leave them out with -x"));
         }
         put(file, text)?;
     }

@@ -15,7 +15,7 @@ pub struct TreeArgs {
 /// Parses the width of a tree: 0, or 2 and more.
 pub fn width(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(1) => Err("one host behind another would be no tree: 0 for none, or 2 and more".into()),
+        Ok(1) => Err("a tree has at least 2 hosts at each step: 0 for no tree, or 2 and more".into()),
         Ok(width) => Ok(width),
         Err(e) => Err(format!("{e}")),
     }

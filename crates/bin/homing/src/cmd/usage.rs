@@ -84,7 +84,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         silent = failed.len();
         sums.damaged.extend(failed);
     }
-    sums.damaged.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
+    sums.damaged.iter().for_each(|why| eprintln!("homing: not counted: {why}"));
     if args.lines {
         return to_stdout(&sums.lines());
     }
@@ -99,7 +99,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         to_stdout(&document::text(sums.json(&rows, &all, &energy, cost.as_ref())))?;
     } else if rows.is_empty() {
         let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-        eprintln!("homing: nothing has run in {}", folders.join(", "));
+        eprintln!("homing: no runs in {}", folders.join(", "));
     } else {
         let energy = if args.cost { sums.energy(args.by, cluster) } else { Default::default() };
         to_stdout(&homing_account::usage::table(&rows, &all, args.by, cost.as_ref(), &energy, columns()))?;

@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         paths.extend(listed(file, args.null)?);
     }
     let mut cut = |path: &Path| {
-        eprintln!("homing: {}: only the first {} files were looked at (--limit)", path.display(), args.limit);
+        eprintln!("homing: {}: only the first {} files were read (--limit)", path.display(), args.limit);
     };
     let mut files = locate_everything(&locator, paths, args.limit, patience, &mut cut);
     name_hosts(&mut files);

@@ -31,7 +31,7 @@ pub fn refuse(typed: &ArgMatches, all: &ArgMatches, grammar: MakeGrammar) -> Res
             beside.iter().map(|(word, other)| format!("{word} {}", flag(&grammar(), &path, other))).collect();
         let beside = if words.is_empty() { "here".into() } else { words.join(" and ") };
         return Err(
-            Failure::usage(format!("{} does nothing {beside}", flag(&grammar(), &path, option))).hint(idle.instead)
+            Failure::usage(format!("{} has no effect {beside}", flag(&grammar(), &path, option))).hint(idle.instead)
         );
     }
     Ok(())
@@ -59,12 +59,12 @@ impl When {
             raw.into_iter().flatten().map(|value| value.to_string_lossy().into_owned()).collect()
         };
         match *self {
-            When::With(ids) => Some(("beside", ids.iter().find(given)?)),
+            When::With(ids) => Some(("with", ids.iter().find(given)?)),
             When::Without(ids) => ids.iter().find(given).is_none().then(|| ("without", ids[0])),
             When::Is(id, of) => {
-                values(id).iter().any(|value| of.contains(&value.as_str())).then_some(("beside that", id))
+                values(id).iter().any(|value| of.contains(&value.as_str())).then_some(("with that value of", id))
             }
-            When::Counts(id, count) => (values(id).len() == count).then_some(("beside the hosts of", id)),
+            When::Counts(id, count) => (values(id).len() == count).then_some(("with the hosts of", id)),
         }
     }
 }

@@ -149,7 +149,7 @@ fn each_pair_of_the_table_is_refused_and_both_are_named() {
             };
             let why = refuse(&matches, &matches, &grammar).expect_err(&format!("{line:?}")).message;
             // Another row may refuse the words that clap wants besides.
-            assert!(why.contains(" does nothing "), "{line:?}: {why}");
+            assert!(why.contains(" has no effect "), "{line:?}: {why}");
             assert!(told.iter().any(|flag| why.contains(flag)), "{line:?}: {why}, and not {told:?}");
             seen += 1;
         }
@@ -165,7 +165,7 @@ fn what_the_config_file_says_is_no_fault_of_what_is_typed() {
     assert!(refuse(&typed, &all, &grammar).is_ok());
     assert!(
         refuse(&all, &all, &grammar)
-            .is_err_and(|failure| failure.message.contains("--partition does nothing beside that --on"))
+            .is_err_and(|failure| failure.message.contains("--partition has no effect with that value of --on"))
     );
     let typed = of("homing run --partition=long true");
     let all = of("homing run --on=local --partition=long true");

@@ -95,5 +95,5 @@ fn more(lab: &Lab) {
 fn a_network_has_two_hosts_at_least() {
     let output = Command::new(EXE).args(["bench", "net", "-w", "localhost"]).output().unwrap();
     assert_eq!(output.status.code(), Some(255), "{}", err(&output));
-    assert!(err(&output).contains("two hosts at least"), "{}", err(&output));
+    assert!(err(&output).contains("at least two hosts"), "{}", err(&output));
 }

@@ -93,14 +93,14 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     assert!(small.contains("n[2-3] are switched off, and are not needed for 2 tasks"), "{small}");
     assert_eq!(site.on(), [true, false, false]);
     let large = site.ok(&["run", "--need-all-hosts", "--hosts", "n[1-2]", "echo", ":::", "a", "b"]);
-    assert!(large.contains("n2 is switched off, and is switched on for this run"), "{large}");
+    assert!(large.contains("n2 is switched off, and is being switched on for this run"), "{large}");
     assert_eq!(site.on(), [true, true, false]);
     site.ok(&["sub", "--host", "n3", "--wait", "true"]);
     let switched = fs::read_to_string(site.path("on")).unwrap();
     assert_eq!(switched.lines().collect::<Vec<_>>(), ["n2", "n3"]);
 
     // By hand. A host of a lab is a process: n3 ended with the job that had switched it on.
-    assert!(site.ok(&["power", "off", "--yes", "n3"]).contains("n3 is off already"));
+    assert!(site.ok(&["power", "off", "--yes", "n3"]).contains("n3 is already off"));
     assert!(site.ok(&["power", "on", "n3"]).contains("n3 is on after"));
     assert_eq!(site.on(), [true; 3]);
 }

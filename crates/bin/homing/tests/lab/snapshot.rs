@@ -201,7 +201,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     // Root does not run commands from a file that others can write. A file without a schedule is refused.
     lab.ok("n1", "mkdir -m 777 /root/loose; cp /root/c.toml /root/loose; chmod 755 /root");
     let (status, _, err) = lab.told("n1", &format!("{EXE} snapshot schedule --yes --cluster /root/loose/c.toml"));
-    assert!(status == Some(255) && err.contains("others could replace"), "{err}");
+    assert!(status == Some(255) && err.contains("other users could replace"), "{err}");
     lab.ok("n1", "echo >/root/c.toml");
     let (status, _, err) = schedule("");
     assert!(status == Some(255) && err.contains("schedule = \"02:00\""), "{err}");

@@ -57,7 +57,7 @@ fn hosts_are_on_the_switches_that_speak() {
     lab.answer("n3", r#"{"lldp": [{}]}"#);
     let output = lab.ask(&written);
     assert_eq!(output.status.code(), Some(254), "{}", err(&output));
-    assert!(err(&output).contains("the switch of n3 is not known"), "{}", err(&output));
+    assert!(err(&output).contains("the switch of n3 is unknown"), "{}", err(&output));
     assert!(!std::path::Path::new(&conf).exists());
     let forged = "s\u{1b}[2J2";
     let both = [

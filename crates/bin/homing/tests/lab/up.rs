@@ -142,14 +142,14 @@ fn a_host_that_locks_us_out_is_let_back_and_what_was_not_confirmed_is_later() {
     up.lab.ok("n2", TRAP);
     let done = up.json(&["--no-check"]);
     let of_n2 = failed(&done, "n2").join("\n");
-    assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
+    assert!(of_n2.contains("a new connection fails, and they were undone"), "{of_n2}");
     up.lab.ok("n2", "! ls /etc/ssh/sshd_config.d/60-homing.conf /run/homing-up.* 2>/dev/null");
     up.lab.ok("n1", "test -e /etc/ssh/sshd_config.d/60-homing.conf && ! ls /run/homing-up.* 2>/dev/null");
     // A killed call leaves n2 guarded. The next call, which has no other work there, is locked out as well and
     // reports it.
     up.killed_at("ssh");
     let of_n2 = failed(&up.json(&["--no-check"]), "n2").join("\n");
-    assert!(of_n2.contains("a new connection fails, and it was taken back"), "{of_n2}");
+    assert!(of_n2.contains("a new connection fails, and they were undone"), "{of_n2}");
     // A killed call leaves hosts guarded, until the next call has a new connection to them.
     up.lab.ok("n2", "rm -r /etc/systemd/system/ssh.service.d; systemctl daemon-reload");
     up.killed_at("ssh");

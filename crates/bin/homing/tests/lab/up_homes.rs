@@ -112,7 +112,7 @@ fn a_host_leaves(up: &Up) {
     );
     let out = down("n3");
     assert!(out.status.success(), "{}", err(&out));
-    assert!(String::from_utf8_lossy(&out.stdout).contains("take it out of the cluster file"), "{out:?}");
+    assert!(String::from_utf8_lossy(&out.stdout).contains("remove it from the cluster file"), "{out:?}");
     lab.ok("n3", "! mountpoint -q /home && ! mountpoint -q /homes && ! grep -q homing /etc/fstab /etc/hosts && ! test -e /var/lib/homing/up");
     lab.ok("n1", "! sed -n '/^# homing names: begin/,/^# homing names: end/p' /etc/hosts | grep n3");
     assert_eq!(lab.ok("n2", &tree("/home")), all, "all bytes are with those that stay");

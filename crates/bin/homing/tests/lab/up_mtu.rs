@@ -50,7 +50,7 @@ fn all_hosts_of_a_network_have_the_mtu_or_none() {
 
     // A port of the switch between them takes small packets only.
     ["n1", "n2"].iter().for_each(|host| switch(host, "9000"));
-    refused("packets of 9000 bytes do not come through: n1 to 10.");
+    refused("packets of 9000 bytes do not arrive: n1 to 10.");
     let told = err(&up.up(&["--no-check", "--only", "mtu"]));
     assert_eq!(told.matches("  mtu: packets of 9000 bytes").count(), 1, "the same once: {told}");
     switch("n3", "9000");

@@ -306,7 +306,7 @@ fn each_path_goes_to_its_own_folder_and_none_takes_the_place_of_another() {
         assert!(there("c").is_empty(), "{verb} copied before it looked");
     }
     let (status, said) = run("push", &["--dest", &dest, "a/.."]);
-    assert!(status == Some(255) && said.contains("has no name"), "{said}");
+    assert!(status == Some(255) && said.contains("has no file name"), "{said}");
 }
 
 #[test]
@@ -371,8 +371,11 @@ fn output_and_input_without_an_end_leave_room_on_the_disk_that_keeps_them() {
     }
     for (line, words) in [
         ("\"$HOMING\" exec -n -w localhost -b yes", "localhost has printed"),
-        ("\"$HOMING\" exec -n -w localhost --outdir \"$TMPDIR/out\" yes >/dev/null", "no room to keep more output"),
-        ("yes | \"$HOMING\" exec -w localhost sleep 600", "hosts got a part of standard input"),
+        (
+            "\"$HOMING\" exec -n -w localhost --outdir \"$TMPDIR/out\" yes >/dev/null",
+            "no space left to store more output",
+        ),
+        ("yes | \"$HOMING\" exec -w localhost sleep 600", "hosts received only a part of standard input"),
     ] {
         let output = run(line);
         let said = text(&output.stderr);

@@ -140,7 +140,7 @@ fn a_run_without_any_input_says_why_it_did_nothing() {
     let world = World::new();
     let told = |args: &[&str]| String::from_utf8_lossy(&world.homing(args).stderr).into_owned();
     let text = told(&["run", "echo", "{}", "--", "a", "b"]);
-    assert!(text.contains("standard input had no line") && text.contains(":::"), "{text}");
+    assert!(text.contains("standard input was empty") && text.contains(":::"), "{text}");
     std::fs::write(world.path().join("none"), "").unwrap();
     for other in [&["run", "echo", "{}", ":::", "a"][..], &["run", "-a", "none", "echo"], &["run", "-q", "echo"]] {
         assert!(!told(other).contains("standard input"), "{other:?}");

@@ -133,7 +133,7 @@ fn a_build_whose_record_would_lie_on_a_frozen_mount_is_built() {
     let output = w.recording_in("frozen/runs", &["make", "--assume-shared", "--hosts", "localhost", "-C", "well"]);
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && w.path().join("well/out").exists(), "{err}");
-    assert!(err.contains("is not recorded: the folder of runs does not answer within 5 s"), "{err}");
+    assert!(err.contains("is not recorded: the folder of runs did not answer within 5 s"), "{err}");
     assert!(err.contains("1 recipe"), "{err}");
 }
 

@@ -44,7 +44,7 @@ fn records(ring: &std::path::Path) -> Vec<SampleRecord> {
 fn what_was_kept_is_shown_as_rates_over_steps() {
     let world = World::new();
     let none = homing(&world, &["--history"]);
-    assert!(said(&none).contains("no history is kept here"), "{}", said(&none));
+    assert!(said(&none).contains("this host has no recorded history"), "{}", said(&none));
     let path = ring(&world);
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let first = records(&path).remove(0);
@@ -128,7 +128,7 @@ fn top_shows_hosts_as_they_were() {
     let none = program(&bare, &["top", "--since", "1d"]);
     assert!(
         none.status.code() == Some(254)
-            && said(&none).contains("no history is kept here; try: homing hosts --schedule"),
+            && said(&none).contains("this host has no recorded history; try: homing hosts --schedule"),
         "{}",
         said(&none)
     );

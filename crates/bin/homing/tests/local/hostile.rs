@@ -195,7 +195,7 @@ fn a_run_without_room_to_begin_is_no_run() {
     let script = "HOMING_RUNS=$PWD/small \"$0\" run -q echo ::: $(seq 20000); echo $?; ls small | wc -l";
     let Some(output) = on_a_small_disk(dir.path(), script) else { return };
     assert_eq!(String::from_utf8_lossy(&output.stdout), "254\n0\n", "{}", said(&output));
-    assert!(said(&output).contains("nothing has run"), "{}", said(&output));
+    assert!(said(&output).contains("no task has run"), "{}", said(&output));
     assert!(!said(&output).contains("homing resume"), "there is nothing to resume: {}", said(&output));
 }
 

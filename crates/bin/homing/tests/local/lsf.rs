@@ -315,7 +315,7 @@ fn installing_spares_what_is_not_ours() {
     std::fs::write(w.path().join("theirs/bsub"), "#!/bin/sh\n").unwrap();
     let out = w.homing(&["lsf", "install", "theirs"]);
     assert_eq!(out.status.code(), Some(255));
-    assert!(String::from_utf8_lossy(&out.stderr).contains("is not homing's"));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("was not made by homing"));
     assert_eq!(w.homing(&["lsf", "remove", "bin"]).status.code(), Some(0));
     assert!(!w.path().join("bin").exists());
     // The configuration of a real LSF is neither replaced nor removed.

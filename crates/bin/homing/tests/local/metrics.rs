@@ -139,7 +139,7 @@ fn the_queue_is_told_with_its_slots_and_an_unreadable_part_is_said() {
     let mut command = world.command(&["hosts", "--prometheus", "hosts.prom"]);
     let done = command.env("HOMING_RUNS", world.path().join("file")).env("HOMING_ENGINE", "local");
     let done = done.env("HOMING_QUEUE", world.path().join("queue")).output().unwrap();
-    assert!(done.status.success() && String::from_utf8_lossy(&done.stderr).contains("nothing is told of runs"));
+    assert!(done.status.success() && String::from_utf8_lossy(&done.stderr).contains("no metrics of runs"));
     let text = fs::read_to_string(world.path().join("hosts.prom")).unwrap();
     assert!(text.contains(&line("homing_hosts_told{part=\"runs\"} 0")) && !text.contains("homing_usage_"), "{text}");
 }

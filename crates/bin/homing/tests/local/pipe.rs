@@ -80,7 +80,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
     {
         let output = w.homing(&["run", word, "x", ":::", "a"]);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(255) && said.contains("is not there; instead: "), "{word}: {said}");
+        assert!(output.status.code() == Some(255) && said.contains("is not supported; instead: "), "{word}: {said}");
     }
     assert!(!w.path().join("runs").exists() || fs::read_dir(w.path().join("runs")).unwrap().next().is_none());
 }

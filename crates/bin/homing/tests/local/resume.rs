@@ -189,7 +189,7 @@ fn what_is_not_the_task_that_ran_under_its_number_runs() {
     let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
     assert_eq!(report["tasks"]["done"], 9, "{report}");
     let (status, said) = resumed(&w, None);
-    assert!(status == Some(0) && said.contains("nothing is left"), "{said}");
+    assert!(status == Some(0) && said.contains("no tasks are left to run"), "{said}");
 }
 
 #[test]

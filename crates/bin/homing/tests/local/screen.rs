@@ -93,8 +93,8 @@ fn the_end_of_a_run_and_refusals_are_whole_however_wide_the_terminal() {
             "failed   task 1: exit 3 on ",
             "echo no such sample >&2; exit 3",
             "again    homing resume --failed ",
-            "homing: GNU parallel's --sqlmaster is not there; instead: ",
-            "homing: which hosts?",
+            "homing: GNU parallel's --sqlmaster is not supported; instead: ",
+            "homing: no hosts are named",
             "status 255",
         ] {
             assert!(text.contains(&part.replace(' ', "")), "{columns}: {part}: {lines:#?}");

@@ -121,7 +121,7 @@ impl Keeper<'_> {
 
     /// Returns the command of the channel to another host. It ends with this process.
     pub(super) fn channel(&self, host: &str) -> Result<Command, String> {
-        let exe = std::env::current_exe().map_err(|e| format!("cannot find homing itself: {e}"))?;
+        let exe = std::env::current_exe().map_err(|e| format!("cannot find the path of this program: {e}"))?;
         let mut command = Command::new(exe);
         command.args(["queue-far", host]).current_dir("/");
         self.surround(&mut command);

@@ -50,7 +50,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return to_stdout(&document::text(as_json(&evidence, &folders, &advice, price.as_ref())));
     }
     if evidence.runs == 0 {
-        eprintln!("homing: no run of this time has read files of a network file system that are still there");
+        eprintln!("homing: no run within this time has read files of a network file system that still exist");
         return Ok(0);
     }
     to_stdout(&wrapped(&text(&evidence, &folders, &advice, price.as_ref()), columns()))
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 /// Refuses names of folders of runs that are not there.
 pub fn are_folders(folders: &[PathBuf]) -> Result<(), Failure> {
     folders.iter().find(|folder| !folder.is_dir()).map_or(Ok(()), |missing| {
-        Err(Failure::usage(format!("{}: no folder of runs is there", shown(&missing.to_string_lossy()))))
+        Err(Failure::usage(format!("{}: no such folder of runs", shown(&missing.to_string_lossy()))))
     })
 }
 
@@ -69,7 +69,7 @@ fn sites() -> Result<Vec<AdjustableVolume>, Failure> {
     let mut sites = Vec::new();
     for name in VolumeRecord::names(&folder) {
         let record = VolumeRecord::load(&folder, &name);
-        let record = record.map_err(|e| Failure::system(format!("the record of the volume {name}: {e}")))?;
+        let record = record.map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))?;
         let spec = record.map(|record| record.spec).filter(|spec| spec.kind != VolumeKind::Nfs);
         sites.extend(spec.map(|spec| AdjustableVolume {
             mount: spec.mount.into(),

@@ -23,7 +23,7 @@ pub fn evidence(
     let mut paths = BTreeSet::<&Path>::new();
     for path in recorded.iter().flat_map(Recorded::paths) {
         if paths.len() == MOST_PATHS {
-            notes.push(format!("only the first {MOST_PATHS} paths were looked at; --since tells of less"));
+            notes.push(format!("only the first {MOST_PATHS} paths are included; a shorter --since covers fewer"));
             break;
         }
         paths.insert(path);

@@ -119,7 +119,7 @@ enum Tuned {
 impl std::str::FromStr for Tuned {
     type Err = String;
     fn from_str(s: &str) -> Result<Tuned, String> {
-        if s == "nfs" { Ok(Tuned::Nfs) } else { Err(format!("no {s:?} to tune; there is nfs")) }
+        if s == "nfs" { Ok(Tuned::Nfs) } else { Err(format!("{s:?} cannot be tuned; the only value is nfs")) }
     }
 }
 
@@ -222,11 +222,11 @@ fn run_tune(args: &VolumeArgs, bench: &Bench, setup: &Setup) -> Result<i32, Fail
     let mut text = if args.json { document::line(&sweep) } else { tune::table(&sweep) };
     if sweep.is_worth_it() && args.apply {
         tune::apply(bench, &sweep)?;
-        eprintln!("applied on {}", setup.hosts.join(", "));
+        eprintln!("mounted with the best options on {}", setup.hosts.join(", "));
     } else if sweep.is_worth_it() && !args.json {
         let path = &setup.path;
         text += &format!(
-            "to use it, put these options into the line of {path} in /etc/fstab, unmount and mount; or say --apply\n"
+            "to use them, put these options into the line of {path} in /etc/fstab, unmount and mount; or give --apply\n"
         );
     }
     to_stdout(&text)
@@ -250,7 +250,7 @@ fn check_sizes(args: &VolumeArgs) -> Result<(), Failure> {
     let large = args.bs.iter().find(|bs| homing_lab::parse_size(bs).is_ok_and(|bytes| bytes > each));
     large.map_or(Ok(()), |bs| {
         let files = count(args.in_files.into(), "file");
-        let text = format!("--size {} in {files}: a block of {bs} fits into none", bytes(args.size));
+        let text = format!("--size {} in {files}: a block of {bs} is larger than each file", bytes(args.size));
         Err(Failure::usage(text).hint("a larger --size, fewer --in-files, or a smaller --bs"))
     })
 }

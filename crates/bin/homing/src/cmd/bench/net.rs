@@ -48,14 +48,14 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<i32, Failure> {
     let mut names = match args.curve.as_deref() {
         Some([a, b]) => vec![a.clone(), b.clone()],
-        Some([_]) => return Err(Failure::usage("--curve: two hosts, or none where -w names two")),
+        Some([_]) => return Err(Failure::usage("--curve: name two hosts, or none if -w names two")),
         _ => args.targets.hosts()?,
     };
     if names.len() < 2 {
-        return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
+        return Err(Failure::usage("at least two hosts are needed").hint("-w 'n[1-4]'"));
     }
     if args.curve.is_some() && names.len() != 2 {
-        return Err(Failure::usage("--curve: of two hosts").hint("--curve n1 n2"));
+        return Err(Failure::usage("--curve measures exactly two hosts").hint("--curve n1 n2"));
     }
     let servers = servers(args, &names)?;
     names.extend(servers.iter().filter(|server| !names.contains(server)).cloned().collect::<Vec<_>>());
@@ -88,7 +88,7 @@ fn servers(args: &Args, names: &[String]) -> Result<Vec<String>, Failure> {
             let all: BTreeSet<String> = mounts.filter_map(|mount| homing_mounts::server(&mount)).collect();
             if all.is_empty() {
                 return Err(Failure::usage("--storage: no network mount of these hosts names a server")
-                    .hint("--storage=NODESET: the hosts whose disks hold the bytes"));
+                    .hint("--storage=NODESET names the hosts whose disks hold the bytes"));
             }
             Ok(all.into_iter().collect())
         }
@@ -102,8 +102,10 @@ fn curve(hosts: &Hosts, args: &Args) -> Result<i32, Failure> {
         return Err(Failure::system(format!("measuring between {names}: {why}")));
     }
     if pair.stalled {
-        let text = format!("measuring between {names}: small packets pass, large ones do not");
-        return Err(Failure::system(text).hint("ip link show; the MTU of both interfaces and of the switch ports"));
+        let text = format!("measuring between {names}: small packets arrive, large packets are lost");
+        return Err(
+            Failure::system(text).hint("ip link show: compare the MTU of both interfaces and of the switch ports")
+        );
     }
     let points = |took: &[homing_network::Latency]| net::points(took, hosts.known[0].speed.min(hosts.known[1].speed));
     let mpi = if args.mpi { Some(net::mpi(hosts)?) } else { None };

@@ -103,7 +103,7 @@ fn confirm(consent: Consent, hosts: &[String], action: &str) -> Result<(), Failu
 fn install(args: &Install) -> Result<i32, Failure> {
     let odd = |name: &&String| name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace);
     if let Some(odd) = args.packages.iter().find(odd) {
-        return Err(Failure::usage(format!("{odd:?} can be no package")));
+        return Err(Failure::usage(format!("{odd:?} is not a valid package name")));
     }
     let hosts = args.targets.hosts()?;
     if !args.dry_run {

@@ -27,7 +27,7 @@ pub fn query_hosts(
 ) -> Result<CheckAnswers, Failure> {
     let text = format!("{before}{}", script(checks, deadline.as_secs_f64() * SHARE));
     let spool = InputSpool::of(text.as_bytes())
-        .map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+        .map_err(|e| Failure::system(format!("making a temporary file for the check script: {e}")).hint("TMPDIR"))?;
     let words = ["sh", "-s", "--"].map(String::from).into_iter().chain(hosts.iter().cloned());
     let command = Command::argv(words).input(CommandInput::Spool(spool));
     let sent_s = homing_os::clock::system_s();

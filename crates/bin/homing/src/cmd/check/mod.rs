@@ -155,7 +155,7 @@ fn without_off(hosts: &[String]) -> Result<(Vec<String>, Off), Failure> {
     let off: Off = hosts.iter().filter_map(told).collect();
     let asked: Vec<String> = hosts.iter().filter(|host| !off.iter().any(|(off, _)| off == *host)).cloned().collect();
     match off.first().filter(|_| asked.is_empty()) {
-        Some((host, why)) => Err(Failure::system(format!("none of these hosts is on; {host}: {why}"))),
+        Some((host, why)) => Err(Failure::system(format!("all of these hosts are switched off; {host}: {why}"))),
         None => Ok((asked, off)),
     }
 }

@@ -12,7 +12,7 @@ pub fn run(checks: &[&HostCheck], deadline: Duration) -> Result<i32, Failure> {
     let options = Options { command_timeout: Some(deadline), ..Options::default() };
     let mut gathered = gather::query_hosts(options.clone(), &["localhost".into()], "", checks, deadline, None)?;
     if let Some((_, why)) = gathered.silent.first() {
-        return Err(Failure::system(format!("looking at this host: {why}")));
+        return Err(Failure::system(format!("checking this host: {why}")));
     }
     gather::once_more(options, &mut gathered.answers, checks, deadline)?;
     let found = homing_check::findings(checks, &gathered.answers);
@@ -20,15 +20,16 @@ pub fn run(checks: &[&HostCheck], deadline: Duration) -> Result<i32, Failure> {
     let node = std::env::var("SLURMD_NODENAME")
         .unwrap_or_else(|_| homing_model::hostname::short(&homing_queue::host_name()).into());
     let words = ["sinfo", "--noheader", "--Node", "--nodes", &node, "--format", "%T|%E"];
-    let said = homing_slurm::ask::command("asking Slurm for this node", &words, &[], None).map_err(Failure::system)?;
+    let said = homing_slurm::ask::command("reading the state of this node from Slurm", &words, &[], None)
+        .map_err(Failure::system)?;
     let (state, reason) = said.lines().next().and_then(|line| line.split_once('|')).unwrap_or_default();
     let unknown = gathered.unknown(checks);
-    unknown.iter().for_each(|(_, what)| eprintln!("homing: not known: {what}"));
+    unknown.iter().for_each(|(_, what)| eprintln!("homing: unknown: {what}"));
     if let Some(change) = decide(&told, unknown.is_empty(), &NodeState { state, reason }) {
         let name = format!("NodeName={node}");
         let words: Vec<&str> =
             ["scontrol", "update", &name].into_iter().chain(change.iter().map(String::as_str)).collect();
-        homing_slurm::ask::command("telling Slurm of this node", &words, &[], None).map_err(Failure::system)?;
+        homing_slurm::ask::command("updating this node in Slurm", &words, &[], None).map_err(Failure::system)?;
         println!("{node}: {}", change.join(" "));
     }
     let status = told.first().map_or(0, |f| if f.code.severity == homing_check::Severity::Error { 2 } else { 1 });

@@ -99,10 +99,10 @@ fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
             return Err(Failure::usage(format!("cannot copy {path:?}: there is no such file here")));
         }
         let whole = std::path::absolute(path).map_err(|e| Failure::usage(format!("{path:?}: {e}")))?;
-        let text = whole.to_str().ok_or_else(|| Failure::usage(format!("{path:?} is no UTF-8")))?;
+        let text = whole.to_str().ok_or_else(|| Failure::usage(format!("{path:?} is not UTF-8")))?;
         if base(text) == ".." {
-            return Err(Failure::usage(format!("{path:?} has no name that it could have on the hosts"))
-                .hint("the folder's own path"));
+            return Err(Failure::usage(format!("{path:?} has no file name to use on the hosts"))
+                .hint("name the folder by its own path"));
         }
         // With a slash at the end, rsync would copy the content of the folder instead of the folder.
         let text = if text == "/" { text } else { text.trim_end_matches('/') };
@@ -116,7 +116,7 @@ fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
 /// Returns the sources of each destination: `dest` for all, or else each source's own folder.
 fn parts(sources: Vec<String>, dest: Option<&str>) -> Result<Vec<(String, Vec<String>)>, Failure> {
     if let Some(dest) = dest {
-        one_each(&sources, "--dest", "a push for each, with a --dest of its own")?;
+        one_each(&sources, "--dest", "a separate push for each, with its own --dest")?;
         return Ok(vec![(dest.into(), sources)]);
     }
     let mut parts: Vec<(String, Vec<String>)> = Vec::new();
@@ -135,7 +135,7 @@ fn parts(sources: Vec<String>, dest: Option<&str>) -> Result<Vec<(String, Vec<St
 /// Refuses two sources of which one would replace the other.
 fn one_each(sources: &[String], place: &str, hint: &str) -> Result<(), Failure> {
     let Some([one, other]) = same_name(sources) else { return Ok(()) };
-    Err(Failure::usage(format!("{one:?} and {other:?} would have one name in {place}, and one would be lost"))
+    Err(Failure::usage(format!("{one:?} and {other:?} have the same name in {place}, and one would replace the other"))
         .hint(hint))
 }
 
@@ -164,16 +164,16 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
         return Err(Failure::usage(format!("{odd:?} cannot be part of a file's name")));
     }
     if let Some(path) = args.paths.iter().find(|path| matches!(base(path), "" | "." | "..")) {
-        return Err(Failure::usage(format!("{path:?} has no name that a host's could be added to")));
+        return Err(Failure::usage(format!("{path:?} has no file name to which a host name can be added")));
     }
-    one_each(&args.paths, "the folder here", "a pull for each, with a --dest of its own")?;
+    one_each(&args.paths, "the local folder", "a separate pull for each, with its own --dest")?;
     let dest = args.dest.clone().unwrap_or_else(|| ".".into());
     if !args.dry_run {
         homing_os::folder::make_folders(Path::new(&dest))
             .map_err(|e| Failure::usage(format!("cannot make the folder {dest:?}: {e}")))?;
     }
     let dest = std::path::absolute(&dest).map_err(|e| Failure::usage(format!("{dest:?}: {e}")))?;
-    let dest = dest.to_str().ok_or_else(|| Failure::usage("--dest is no UTF-8"))?.to_string();
+    let dest = dest.to_str().ok_or_else(|| Failure::usage("--dest is not UTF-8"))?.to_string();
     let remote = Remote::new(args.targets.options()?);
     let mut all = None;
     for path in &args.paths {
@@ -215,7 +215,7 @@ fn verified(
     let found = collected(args, hosts, copies(&verify, remote, hosts, folders), true);
     for (host, (first, second)) in hosts.iter().zip(copied.iter_mut().zip(found)) {
         if let Some(differ) = first.compared(second) {
-            eprintln!("homing: {host}: {differ} differ after the copy; were they changed meanwhile?");
+            eprintln!("homing: {host}: {differ} differ after the copy; they may have changed during it");
         }
     }
 }

@@ -48,7 +48,10 @@ pub fn conclude(args: &Args, hosts: &[String], copied: &[CopyResult], push: bool
 /// Returns the line with the bytes that left this machine, and the number of hosts that got files from others.
 fn left_here(sent: u64, copied: &[CopyResult]) -> String {
     let passed = copied.iter().filter(|c| c.by.is_some()).count();
-    let rest =
-        if passed > 0 { format!("; {passed} of {} hosts got theirs from others", copied.len()) } else { String::new() };
-    format!("{} of files left this machine{rest}", units::bytes(sent))
+    let rest = if passed > 0 {
+        format!("; {passed} of {} hosts received their files from other hosts", copied.len())
+    } else {
+        String::new()
+    };
+    format!("{} of files were sent from this machine{rest}", units::bytes(sent))
 }

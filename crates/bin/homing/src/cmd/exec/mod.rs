@@ -145,9 +145,10 @@ fn input(args: &Args, settings: &ExecSettings) -> Result<Option<Arc<InputSpool>>
         (true, _) => Box::new(Cursor::new(password).chain(std::io::stdin())),
     };
     let spool = InputSpool::from_reader(source);
-    spool
-        .map(Some)
-        .map_err(|e| Failure::system(format!("cannot keep standard input for the hosts: {e}")).hint("-n, or TMPDIR"))
+    spool.map(Some).map_err(|e| {
+        Failure::system(format!("cannot store standard input for the hosts: {e}"))
+            .hint("-n, or TMPDIR=FOLDER on a disk with free space")
+    })
 }
 
 fn dry_run(args: &Args, hosts: &[String], fan_out: usize) -> Result<i32, Failure> {

@@ -77,7 +77,7 @@ impl FromArgMatches for ClushOptions {
     fn from_arg_matches(found: &ArgMatches) -> Result<ClushOptions, Error> {
         let color = value(found, "color").map(|text| When::read(&text).map_err(|possible| (text.clone(), possible)));
         let refused = peer::refuse(found, CLUSH, "clush").err();
-        let wrong = |(text, possible)| Failure::usage(format!("--color {text}: the value is {possible}"));
+        let wrong = |(text, possible)| Failure::usage(format!("--color {text}: possible values: {possible}"));
         let (color, refused) = match color.transpose() {
             Ok(color) => (color, refused),
             Err(why) => (None, refused.or(Some(wrong(why)))),
@@ -152,7 +152,7 @@ mod tests {
         {
             let failure = of(words).refused.expect("refused");
             assert!(
-                failure.message.contains("is not here") && failure.hint.is_some(),
+                failure.message.contains("is not supported") && failure.hint.is_some(),
                 "{words:?}: {}",
                 failure.message
             );

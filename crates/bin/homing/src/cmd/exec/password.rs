@@ -14,8 +14,8 @@ pub fn read_password() -> Result<Vec<u8>, Failure> {
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
     let read = terminal.map_or_else(|_| line(&mut io::stdin().lock()), |terminal| hidden(&terminal));
     read.map_err(|e| {
-        Failure::usage(format!("-O password_prompt=yes: no password could be read: {e}"))
-            .hint("a terminal, or the password as the first line of standard input")
+        Failure::usage(format!("-O password_prompt=yes: cannot read a password: {e}"))
+            .hint("run it on a terminal, or pass the password as the first line of standard input")
     })
 }
 

@@ -105,15 +105,15 @@ pub fn read(own: &mut ClushOptions) -> Result<ExecSettings, Failure> {
         let known = || KEYS.iter().filter(|(_, setting)| matches!(setting, Acts(_))).map(|(key, _)| *key);
         let every = || known().collect::<Vec<_>>().join(", ");
         let Some((key, value)) = given.split_once('=') else {
-            return Err(Failure::usage(format!("-O {given}: KEY=VALUE is needed")).hint(every()));
+            return Err(Failure::usage(format!("-O {given}: KEY=VALUE expected")).hint(every()));
         };
         match KEYS.iter().find(|(known, _)| *known == key.trim()).map(|(_, setting)| setting) {
             None => return Err(Failure::usage(format!("-O {given}: there is no setting {key}")).hint(every())),
             Some(Absent(instead)) => {
-                return Err(Failure::usage(format!("-O {given}: this setting is not here")).hint(*instead));
+                return Err(Failure::usage(format!("-O {given}: this setting is not supported")).hint(*instead));
             }
             Some(Acts(take)) => take(&mut settings, own, value.trim())
-                .map_err(|possible| Failure::usage(format!("-O {given}: the value is {possible}")))?,
+                .map_err(|possible| Failure::usage(format!("-O {given}: possible values: {possible}")))?,
         }
     }
     Ok(settings)
@@ -183,7 +183,7 @@ mod tests {
             ("fanout=0", "a number of hosts"),
             ("maxrc=perhaps", "yes or no"),
             ("color=red", "never, always or auto"),
-            ("fanout", "KEY=VALUE is needed"),
+            ("fanout", "KEY=VALUE expected"),
         ] {
             let why = of(&[given]).err().unwrap();
             assert!(why.contains(part), "{given}: {why}");

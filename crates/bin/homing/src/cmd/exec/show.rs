@@ -72,7 +72,7 @@ impl<'a> Show<'a> {
     /// Runs the command to its end; returns the exit status.
     pub fn run(mut self, remote: &Remote, errand: &Errand) -> Result<i32, Failure> {
         let interrupted = Arc::new(AtomicBool::new(false));
-        let told = |e: io::Error| Failure::unwritten("writing what hosts said failed", &e);
+        let told = |e: io::Error| Failure::unwritten("writing the output of hosts failed", &e);
         signal_hook::flag::register(SIGINT, interrupted.clone()).map_err(told)?;
         let mut stream = errand.begin(remote, self.hosts);
         let input = errand.command.spool();
@@ -149,9 +149,10 @@ impl<'a> Show<'a> {
     fn no_room(&self) -> Failure {
         let most = self.running.iter().max_by_key(|(_, kept)| kept.size());
         let who = most.map(|(host, kept)| format!("{} has printed {}: ", self.hosts[*host], units::bytes(kept.size())));
-        let why = "there is no room to keep more output (15 % of its disk, at most 4 GB, stay free); what still ran was ended";
+        let why = "no space left to store more output (15 % of its disk, at most 4 GB, stay free); all running \
+            commands were ended";
         Failure::system(who.unwrap_or_default() + why)
-            .hint("-u SECONDS ends a command that does not end; TMPDIR=FOLDER keeps gathered output on another disk")
+            .hint("-u SECONDS limits the time of a command; TMPDIR=FOLDER stores gathered output on another disk")
     }
 
     fn done(&mut self, host: usize, outcome: CommandOutcome) -> io::Result<()> {
@@ -198,7 +199,10 @@ impl<'a> Show<'a> {
         self.print_lines(verdict::lines(ended.clone().filter_map(|(h, o)| Some((h.as_str(), o.as_ref()?)))));
         if interrupted {
             let open = ended.filter(|(_, o)| o.is_none()).map(|(h, _)| h.clone()).collect();
-            eprintln!("homing: interrupted; {} had not finished: what runs there may still run", verdict::label(open));
+            eprintln!(
+                "homing: interrupted; {} had not finished, and commands may still run there",
+                verdict::label(open)
+            );
             return INTERRUPTED;
         }
         let codes = self.outcomes.iter().flatten().map(|o| verdict::code(o, self.args.own.maxrc));
@@ -208,8 +212,8 @@ impl<'a> Show<'a> {
 
 /// Reports that hosts read only a part of their standard input.
 pub fn input_lost(why: &str) -> Failure {
-    Failure::system(format!("hosts got a part of standard input: {why}"))
-        .hint("TMPDIR=FOLDER keeps it on another disk; -n passes none on")
+    Failure::system(format!("hosts received only a part of standard input: {why}"))
+        .hint("TMPDIR=FOLDER stores it on another disk; -n passes none on")
 }
 
 fn files(dir: &Path, hosts: &[String]) -> Result<HashMap<usize, File>, Failure> {

@@ -57,7 +57,7 @@ pub const CLUSH: &[PeerOption] = &[
     row("engine", "-E --engine", "ENGINE", Absent("homing has one engine; leave the option out")),
     row("topology", "--topology", "FILE", Absent("--tree N goes through other hosts, without a file")),
     row("remote", "--remote", "yes|no", Absent("-R exec runs the command here, once for each host")),
-    row("grooming", "--grooming", "SECONDS", Absent("there is no such delay; -f N bounds the hosts at work")),
+    row("grooming", "--grooming", "SECONDS", Absent("homing has no such delay; -f N limits the hosts at work")),
     row("copy", "-c --copy", "", Absent(COPIES)),
     row("rcopy", "--rcopy", "", Absent(COPIES)),
     row("dest_path", "--dest", "PATH", Absent(COPIES)),

@@ -94,14 +94,18 @@ pub fn run(args: &HistoryOptions, json: bool, names: &[String]) -> Result<i32, F
 
 fn schedule(args: &HistoryOptions, names: &[String]) -> Result<i32, Failure> {
     let hosts: NodeSet = names.iter().cloned().collect();
-    let action = if args.undo { "your timer for samples goes" } else { "a timer of yours keeps a sample a minute" };
+    let action = if args.undo {
+        "your timer for samples will be removed"
+    } else {
+        "a timer of yours will record a sample each minute"
+    };
     args.consent.confirm("changing timers", &format!("{}: {action}", alike::label(&hosts)))?;
     schedule::run(names, args.undo)
 }
 
 fn file() -> Result<PathBuf, Failure> {
     let folder = homing_watch::history::folder();
-    let folder = folder.map_err(|e| Failure::system(format!("making the folder of this user's history: {e}")))?;
+    let folder = folder.map_err(|e| Failure::system(format!("making the folder for this user's history: {e}")))?;
     Ok(homing_watch::history::file(&folder, &homing_queue::host_name()))
 }
 
@@ -117,7 +121,7 @@ fn keep() -> Result<(), Failure> {
 /// Returns the samples of this host, thinned to steps.
 fn kept(age: Duration, steps: u64) -> Result<Vec<SampleRecord>, Failure> {
     let ring = Ring::open_to_read(&file()?).map_err(Failure::system)?;
-    let none = || Failure::usage("no history is kept here").hint("homing hosts --schedule");
+    let none = || Failure::usage("this host has no recorded history").hint("homing hosts --schedule");
     let records = ring.ok_or_else(none)?.records().map_err(Failure::system)?;
     if records.is_empty() {
         return Err(none());

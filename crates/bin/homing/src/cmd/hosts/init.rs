@@ -13,18 +13,18 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
     let set = NodeSet::parse(hosts)
         .map_err(|e| Failure::usage(format!("{hosts:?} is no node set: {e}")).hint("homing hosts --init 'n[1-16]'"))?;
     if set.is_empty() {
-        return Err(Failure::usage("which hosts?").hint("homing hosts --init 'n[1-16]'"));
+        return Err(Failure::usage("no hosts are named").hint("homing hosts --init 'n[1-16]'"));
     }
     let file = file.unwrap_or(Path::new(HERE));
     let written = make_file(file, Existing::Refuse, 0o666);
     let written = written.and_then(|mut to| to.write_all(text(&set).as_bytes()));
     written.map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => Failure::usage(format!("{} is there already, and stays as it is", file.display()))
+        ErrorKind::AlreadyExists => Failure::usage(format!("{} exists already, and was not changed", file.display()))
             .hint("homing hosts --init NODESET --cluster OTHER.toml"),
         _ => Failure::system(format!("writing {}: {e}", file.display())),
     })?;
-    println!("{} names {set}; homing hosts shows them, homing check looks for faults", file.display());
-    println!("homing help cluster has all keys");
+    println!("{} names {set}; homing hosts shows them, homing check finds faults", file.display());
+    println!("homing help cluster explains all keys");
     Ok(0)
 }
 
@@ -32,8 +32,8 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
 fn text(hosts: &NodeSet) -> String {
     let first = hosts.iter().next().unwrap_or_default();
     format!(
-        "# Which hosts commands of homing use: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml.\n\
-         # Lines that begin with # are examples. `homing help cluster` has all keys.\n\
+        "# The hosts of homing's commands: ./cluster.toml, ~/.config/homing/cluster.toml, /etc/homing/cluster.toml.\n\
+         # Lines that begin with # are examples. `homing help cluster` explains all keys.\n\
          \n\
          hosts = \"{hosts}\"\n\
          \n\
@@ -41,7 +41,7 @@ fn text(hosts: &NodeSet) -> String {
          # [groups]\n\
          # big = \"{first}\"\n\
          \n\
-         # No more tasks at once than this; without it, as many as the host has cores.\n\
+         # Most tasks at once; default: as many as the host has cores.\n\
          # [host.{first:?}]\n\
          # slots = 4\n\
          \n\
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(write("n[1-2]", Some(&file)).unwrap(), 0);
         let before = std::fs::read(&file).unwrap();
         let refused = write("n[1-3]", Some(&file)).unwrap_err();
-        assert!(refused.message.contains("stays as it is"), "{refused}");
+        assert!(refused.message.contains("was not changed"), "{refused}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
         assert!(write("n[1-", Some(&folder.path().join("d.toml"))).is_err());
         assert!(!folder.path().join("d.toml").exists());

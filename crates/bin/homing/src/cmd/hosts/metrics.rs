@@ -31,7 +31,7 @@ pub fn write(file: &Path, all: &HostsMetrics) -> Result<(), Failure> {
     let mut text = homing_probe::prometheus(all.hosts, all.answers, slots) + &prometheus_of_servers(all.in_force);
     let runs = homing_account::usage::prometheus(&all.args.runs, all.cluster.cost()).map_err(Failure::system).map(
         |(runs, uncounted)| {
-            uncounted.iter().for_each(|why| eprintln!("homing: what follows is not counted: {why}"));
+            uncounted.iter().for_each(|why| eprintln!("homing: not counted: {why}"));
             runs
         },
     );
@@ -41,7 +41,7 @@ pub fn write(file: &Path, all: &HostsMetrics) -> Result<(), Failure> {
         known.push((part, told.is_ok()));
         match told {
             Ok(more) => text += &more,
-            Err(failure) => eprintln!("homing: {}: nothing is told of {part}: {failure}", file.display()),
+            Err(failure) => eprintln!("homing: {}: no metrics of {part}: {failure}", file.display()),
         }
     }
     write_whole(file, &(text + &ending(&known)))
@@ -62,20 +62,21 @@ fn volumes(cluster: &ClusterArgs, silent: &[&str]) -> Result<String, Failure> {
 /// Fails: `homing` becomes `homing-admin` before it writes metrics.
 #[cfg(not(feature = "admin"))]
 fn volumes(_: &ClusterArgs, _: &[&str]) -> Result<String, Failure> {
-    Err(Failure::usage("volumes are in homing-admin"))
+    Err(Failure::usage("this program has no volumes; homing-admin writes their metrics"))
 }
 
 fn ending(known: &[(&str, bool)]) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_hosts_told";
-    metrics.family(
-        name,
-        MetricKind::Gauge,
-        "1 where this file has what there is of a part, 0 where it could not be asked.",
-    );
+    metrics.family(name, MetricKind::Gauge, "1 if this file has the metrics of a part, 0 if they could not be read.");
     known.iter().for_each(|(part, told)| metrics.sample(name, &[("part", part)], u8::from(*told)));
     let seconds = homing_os::clock::system_ns() / 1_000_000_000;
-    metrics.only("homing_hosts_last_run_timestamp_seconds", MetricKind::Gauge, "When this was written.", seconds);
+    metrics.only(
+        "homing_hosts_last_run_timestamp_seconds",
+        MetricKind::Gauge,
+        "Time at which this file was written.",
+        seconds,
+    );
     metrics.text()
 }
 

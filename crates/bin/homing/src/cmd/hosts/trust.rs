@@ -57,7 +57,7 @@ struct Fresh {
 
 /// Requests the keys of hosts, shows their fingerprints, and records them if the user agrees.
 pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
-    consent.possible("putting host keys on record")?;
+    consent.possible("recording host keys")?;
     let answers = homing_os::threads::each_of(hosts, homing_launch::FAN_OUT, |host| fresh(host));
     let mut failed = Vec::new();
     let mut all: Vec<Fresh> = Vec::new();
@@ -71,14 +71,14 @@ pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
         let row =
             |fresh: &Fresh| fresh.prints.iter().map(|print| format!("  {}: {}\n", fresh.host, shown(print))).collect();
         let rows: Vec<String> = all.iter().map(row).collect();
-        let text = format!("keys that hosts have sent, to be compared with those on the hosts:\n{}", rows.concat());
-        consent.confirm("putting host keys on record", &text)?;
+        let text = format!("host keys received; compare them with the keys on the hosts:\n{}", rows.concat());
+        consent.confirm("recording host keys", &text)?;
     }
     for fresh in &all {
         add(&fresh.known, &fresh.lines).map_err(|e| {
             Failure::system(format!("adding the key of {} to {}: {e}", fresh.host, fresh.known.display()))
         })?;
-        println!("{}: on record in {}", fresh.host, fresh.known.display());
+        println!("{}: recorded in {}", fresh.host, fresh.known.display());
     }
     let lines = alike::folded(failed.iter().map(|(host, why)| (*host, why.as_str())));
     lines.iter().for_each(|line| eprintln!("homing: {line}"));
@@ -87,10 +87,10 @@ pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
 
 /// Returns the keys of a host; none if one is recorded.
 fn fresh(host: &str) -> Result<Option<Fresh>, String> {
-    let mut asked = ssh().ok_or("HOMING_SSH ends in a quote")?;
+    let mut asked = ssh().ok_or("HOMING_SSH has a quote without an end")?;
     let config = output(asked.args(["-G", "--", host]))?;
     let way = way(&String::from_utf8_lossy(&config.stdout));
-    let known = way.known.clone().ok_or("ssh names no file of known hosts")?;
+    let known = way.known.clone().ok_or("ssh reports no file of known hosts")?;
     let name = way.name();
     for file in way.read.iter().filter(|file| file.exists()) {
         let mut find = Command::new("ssh-keygen");
@@ -99,13 +99,13 @@ fn fresh(host: &str) -> Result<Option<Fresh>, String> {
         }
     }
     if known == Path::new("/dev/null") {
-        return Err("UserKnownHostsFile is /dev/null there: no key can be recorded".into());
+        return Err("ssh has UserKnownHostsFile /dev/null for it: no key can be recorded".into());
     }
     let mut scan = Command::new("ssh-keyscan");
     let scanned = output(scan.args(["-T", PATIENCE, "-p", &way.port, "--", &way.hostname]))?;
     let lines = way.lines(&String::from_utf8_lossy(&scanned.stdout));
     if lines.is_empty() {
-        return Err(format!("no key was sent within {PATIENCE} s"));
+        return Err(format!("no key was received within {PATIENCE} s"));
     }
     Ok(Some(Fresh { host: host.into(), known, prints: fingerprints(&lines)?, lines }))
 }
@@ -159,12 +159,12 @@ fn fingerprints(lines: &str) -> Result<Vec<String>, String> {
     let child =
         child.args(["-l", "-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = child.map_err(|e| format!("starting ssh-keygen: {e}"))?;
-    let mut input = child.stdin.take().ok_or("ssh-keygen takes no input")?;
-    input.write_all(lines.as_bytes()).map_err(|e| format!("asking ssh-keygen for fingerprints: {e}"))?;
+    let mut input = child.stdin.take().ok_or("ssh-keygen has no standard input")?;
+    input.write_all(lines.as_bytes()).map_err(|e| format!("writing keys to ssh-keygen: {e}"))?;
     drop(input);
     let said = child.wait_with_output().map_err(|e| format!("waiting for ssh-keygen: {e}"))?;
     let prints: Vec<String> = String::from_utf8_lossy(&said.stdout).lines().map(String::from).collect();
-    if prints.is_empty() { Err("what it sent is no key".into()) } else { Ok(prints) }
+    if prints.is_empty() { Err("the host sent no valid key".into()) } else { Ok(prints) }
 }
 
 fn add(file: &Path, lines: &str) -> std::io::Result<()> {

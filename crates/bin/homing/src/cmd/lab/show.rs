@@ -28,7 +28,7 @@ pub fn list(json: bool) -> Result<i32, Failure> {
     }
     println!("{:<16} {:<10} HOSTS", "NAME", "STATE");
     for lab in labs {
-        let state = if lab.up { "up" } else { "not whole" };
+        let state = if lab.up { "up" } else { "incomplete" };
         println!("{:<16} {state:<10} {}", lab.name, lab.hosts.as_deref().unwrap_or("-"));
     }
     Ok(0)
@@ -65,7 +65,7 @@ fn table(status: &LabStatus) -> String {
         );
     }
     if !status.up {
-        text += &format!("lab {} is not whole; `homing lab down --name {}` clears it away\n", status.name, status.name);
+        text += &format!("lab {} is incomplete; `homing lab down --name {}` removes it\n", status.name, status.name);
     }
     text
 }

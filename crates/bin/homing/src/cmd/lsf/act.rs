@@ -78,7 +78,10 @@ fn one(engine: &dyn Engine, job: &Job, index: Option<u32>, deed: &Deed) -> Resul
     match deed.carry_out(engine, job, index)? {
         Some(words) => super::print(&format!("Job <{shown}> is being {words}\n")),
         None => {
-            eprintln!("Job <{shown}>: Job has not started, or has ended: brequeue -d what is done, -e what has failed");
+            eprintln!(
+                "Job <{shown}>: Job has not started, or has ended: brequeue -d for a successful job, -e for a failed \
+                 one"
+            );
             Ok(255)
         }
     }

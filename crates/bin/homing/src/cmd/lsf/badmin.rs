@@ -50,7 +50,7 @@ pub fn lsadmin(words: &[RawText]) -> Result<i32, Refusal> {
         other => {
             let verb = other.unwrap_or("no word");
             Err(lsf_refusal(format!(
-                "lsadmin: {verb}: showconf is there; no daemon is to be controlled, and badmin opens hosts"
+                "lsadmin: {verb}: only showconf is supported; homing has no daemons, and badmin opens hosts"
             )))
         }
     }
@@ -58,7 +58,7 @@ pub fn lsadmin(words: &[RawText]) -> Result<i32, Refusal> {
 
 fn unknown(verb: &str) -> Refusal {
     let verbs: Vec<&str> = VERBS.iter().map(|(name, ..)| *name).collect();
-    lsf_refusal(format!("badmin: {verb}: those that are there are showconf, {}", verbs.join(", ")))
+    lsf_refusal(format!("badmin: {verb}: supported are showconf, {}", verbs.join(", ")))
 }
 
 /// Returns the queues or hosts that are named. Without a name it is this host; a queue must be named.
@@ -66,7 +66,7 @@ fn named(target: Target, known: &[String], words: &[RawText]) -> Result<Vec<Stri
     let names: Vec<String> = words.iter().map(text).collect();
     match (names.as_slice(), target) {
         ([], Target::Host) => return Ok(vec![homing_queue::host_name()]),
-        ([], _) => return Err(lsf_refusal("badmin: Queue name must be specified; all means all of them")),
+        ([], _) => return Err(lsf_refusal("badmin: Queue name must be specified; all means all queues")),
         ([all], _) if all == "all" => return Ok(known.to_vec()),
         _ => {}
     }
@@ -85,7 +85,7 @@ fn showconf() -> Result<i32, Refusal> {
 
 /// Returns the lines that LSF's daemons print about their configuration.
 fn folders(verb: &str) -> Result<String, Refusal> {
-    let missing = || lsf_refusal(format!("{verb}: call it where `homing lsf install` has put it"));
+    let missing = || lsf_refusal(format!("{verb}: call it by the link that `homing lsf install` has made"));
     let folder = super::install::folder().ok_or_else(missing)?;
     let (folder, unit) = (folder.display(), super::config::unit()?);
     Ok(format!(

@@ -20,7 +20,7 @@ pub fn blaunch(words: &[RawText]) -> Result<i32, Refusal> {
     };
     let host = text(host);
     let hosts = std::env::var("LSB_HOSTS")
-        .map_err(|_| lsf_refusal("blaunch: it is for jobs; elsewhere lsrun -m HOST COMMAND"))?;
+        .map_err(|_| lsf_refusal("blaunch works only in jobs; elsewhere use lsrun -m HOST COMMAND"))?;
     if !hosts.split(' ').any(|known| known == host) {
         return Err(lsf_refusal(format!("blaunch: {host} is none of the hosts of this job: {hosts}")));
     }

@@ -85,7 +85,7 @@ fn is_set(name: &str) -> bool {
 fn with_environment(mut request: BsubRequest) -> Result<BsubRequest, Refusal> {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     if let Some(method) = text("LSB_ESUB_METHOD") {
-        let why = "application checks (esub) are not there in homing; unset it, and use -app or -env";
+        let why = "homing has no application checks (esub); unset it, and use -app or -env";
         return Err(not_submitted(format!("LSB_ESUB_METHOD={method}: {why}")));
     }
     request.wait |= is_set("BSUB_BLOCK");
@@ -228,7 +228,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         }
     };
     if engine.name() == "slurm" && (request.group.is_some() || request.app.is_some()) {
-        return Err(not_submitted("-g and -app: Slurm keeps no job groups and applications; use -J"));
+        return Err(not_submitted("-g and -app: Slurm has no job groups and applications; use -J"));
     }
     let (name, array) = named(request).map_err(not_submitted)?;
     let mut private = crate::cmd::queue::sub::private();

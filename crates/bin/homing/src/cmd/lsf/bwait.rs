@@ -25,8 +25,7 @@ impl JobLookup for Jobs {
 /// Waits for the condition; returns 0 when it holds.
 pub fn bwait(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bwait", &BWAIT, words)? else { return Ok(0) };
-    let condition =
-        parsed.text("w").ok_or_else(|| lsf_refusal("bwait: -w 'CONDITION' says what to wait for, as in bsub -w"))?;
+    let condition = parsed.text("w").ok_or_else(|| lsf_refusal("bwait: -w 'CONDITION' is required, as in bsub -w"))?;
     depend::check(&condition).map_err(|why| lsf_refusal(format!("{why}. Wait failed.")))?;
     let minutes = parsed.text("t").map(|t| t.parse::<u64>().map_err(|_| lsf_refusal(format!("{t}: -t takes minutes"))));
     // A time beyond the clock's range is no limit.

@@ -41,7 +41,7 @@ fn modified(
     if let Some(slots) = asked.slots {
         let most = config.slots_of(&job.spec.host).filter(|most| slots > *most);
         if let Some(most) = most {
-            return Err(lsf_refusal(format!("{slots} slots are more than the {most} of its host. Job not modified.")));
+            return Err(lsf_refusal(format!("{slots} slots requested, its host has {most}. Job not modified.")));
         }
         change.slots = slots;
     }
@@ -67,13 +67,11 @@ fn modified(
 /// Returns why an option of bsub is refused: bmod would not carry it out.
 fn ignored(asked: &BsubRequest) -> Option<String> {
     match asked {
-        _ if asked.queues.len() > 1 => Some("-q: a job that is there goes to one queue".into()),
-        _ if asked.slots != asked.most_slots => Some("-n: a job that is there has one number of slots".into()),
-        _ => {
-            asked.require.span.as_ref().map(|span| {
-                format!("span[{span}]: its hosts are chosen when it is submitted; bkill it and bsub it again")
-            })
-        }
+        _ if asked.queues.len() > 1 => Some("-q: a submitted job moves to one queue".into()),
+        _ if asked.slots != asked.most_slots => Some("-n: a submitted job has one number of slots".into()),
+        _ => asked.require.span.as_ref().map(|span| {
+            format!("span[{span}]: the hosts of a job are chosen at its submission; bkill it and bsub it again")
+        }),
     }
 }
 
@@ -108,11 +106,11 @@ fn place(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
     let (job, position) = match parsed.operands.as_slice() {
         [job] => (job, "1".to_string()),
         [job, position] => (job, text(position)),
-        _ => return Err(lsf_refusal(format!("{name}: one job ID must be specified, and a position"))),
+        _ => return Err(lsf_refusal(format!("{name}: one job ID must be specified, and optionally a position"))),
     };
     if position != "1" {
         return Err(lsf_refusal(format!(
-            "{name}: {position}: a job goes to the first place or the last; {name} the others after it"
+            "{name}: {position}: only position 1 is supported; {name} the other jobs after it"
         )));
     }
     let engine = super::engine()?;

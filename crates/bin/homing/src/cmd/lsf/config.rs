@@ -16,7 +16,7 @@ fn conf_folder() -> Option<PathBuf> {
 pub fn unit() -> Result<&'static str, Refusal> {
     let Some(file) = conf_folder().map(|dir| dir.join("lsf.conf")) else { return Ok(units::USUAL) };
     let Ok(text) = std::fs::read_to_string(&file) else { return Ok(units::USUAL) };
-    let bad = |unit| format!("LSF_UNIT_FOR_LIMITS={unit} of {} is no unit: KB, MB, GB or TB", file.display());
+    let bad = |unit| format!("LSF_UNIT_FOR_LIMITS={unit} in {} is not a unit: KB, MB, GB or TB", file.display());
     units::of_conf(&text).map_err(|unit| lsf_refusal(bad(unit)))
 }
 

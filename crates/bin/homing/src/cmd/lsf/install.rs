@@ -36,7 +36,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 fn install(dir: &Path) -> Result<i32, Failure> {
-    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let exe =
+        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
     let failed = |what: &Path, e: std::io::Error| Failure::system(format!("cannot make {}: {e}", what.display()));
     homing_os::folder::make_folders(dir).map_err(|e| failed(dir, e))?;
     let dir = &std::path::absolute(dir).map_err(|e| failed(dir, e))?;
@@ -44,8 +45,8 @@ fn install(dir: &Path) -> Result<i32, Failure> {
         let link = dir.join(name);
         if link.symlink_metadata().is_ok() {
             if !ours(&link, &exe) {
-                let message = format!("{} is there and is not homing's", link.display());
-                return Err(Failure::usage(message).hint("another directory, or move it away"));
+                let message = format!("{} exists and was not made by homing", link.display());
+                return Err(Failure::usage(message).hint("use another directory, or move this file away"));
             }
             std::fs::remove_file(&link).map_err(|e| failed(&link, e))?;
         }
@@ -63,7 +64,7 @@ fn install(dir: &Path) -> Result<i32, Failure> {
     ];
     for (file, text) in files {
         if is_foreign(&file) {
-            eprintln!("homing: {} is not as homing has written it, and stays as it is", file.display());
+            eprintln!("homing: {} was changed since homing wrote it, and is left as it is", file.display());
             continue;
         }
         homing_os::folder::write_file(&file, text).map_err(|e| failed(&file, e))?;
@@ -94,7 +95,8 @@ fn ours(link: &Path, exe: &Path) -> bool {
 }
 
 fn remove(dir: &Path) -> Result<i32, Failure> {
-    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let exe =
+        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
     for name in super::names() {
         let link = dir.join(name);
         if ours(&link, &exe) {

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(mut ready) = bsub::read(words)? else { return Ok(0) };
     if !ready.request.hosts.is_empty() {
-        eprintln!("iobsub: -m {} is ignored: the data says where", ready.request.hosts.join(" "));
+        eprintln!("iobsub: -m {} is ignored: the place of the data decides", ready.request.hosts.join(" "));
         ready.request.hosts.clear();
     }
     let own = homing_queue::host_name();
@@ -31,7 +31,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         None => crate::cmd::queue::sub::working_directory()?,
     };
     let home = match no_data(&directory) {
-        Some(folder) => Err(format!("{folder} is each machine's own, and no data")),
+        Some(folder) => Err(format!("{folder} is local to each machine, and holds no shared data")),
         None => looked(vec![directory.clone()], &directory, &known, &own, home).and_then(|found| found),
     };
     let named = named(&ready, &directory);
@@ -70,7 +70,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     };
     match looked(vec![directory.clone()], &directory, &known, &own, server).and_then(|found| found) {
         Ok(storage) => ready.storage = storage,
-        Err(why) => eprintln!("iobsub: the job does not count at its file server: {why}"),
+        Err(why) => eprintln!("iobsub: the job does not count for the limit of its file server: {why}"),
     }
     bsub::submit(ready)
 }
@@ -115,7 +115,7 @@ fn named(ready: &bsub::Ready, directory: &Path) -> CandidatePaths {
 /// than the mount table suggests. Paths of NFS version 4 begin at a root that only the server's list of exports
 /// names.
 fn path_on(host: &str, own: &str, directory: &Path, home: Option<&HomeLocation>) -> Result<RawText, String> {
-    let here = directory.metadata().map_err(|e| format!("cannot look at {}: {e}", directory.display()))?;
+    let here = directory.metadata().map_err(|e| format!("cannot read {}: {e}", directory.display()))?;
     let told = home.filter(|h| h.host == host).and_then(|h| h.path.as_deref());
     let mut names = match told {
         Some(path) => homing_mounts::nfs::server_paths(&RawText::from(path), &exports(host, own)?),
@@ -128,7 +128,7 @@ fn path_on(host: &str, own: &str, directory: &Path, home: Option<&HomeLocation>)
         }
     }
     let tried: Vec<String> = names.iter().map(|n| n.display().to_string()).collect();
-    Err(format!("the directory is not there as {}", tried.join(" or ")))
+    Err(format!("the directory does not exist there as {}", tried.join(" or ")))
 }
 
 /// Returns the list of a host's exports; empty if it has none.

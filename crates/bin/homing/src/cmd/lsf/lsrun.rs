@@ -14,7 +14,7 @@ use std::process::Command;
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("lsrun", &LSRUN, words)? else { return Ok(0) };
     if parsed.operands.is_empty() {
-        return Err(lsf_refusal("lsrun: no command is given"));
+        return Err(lsf_refusal("lsrun: no command specified"));
     }
     let requirement = parsed.text("R").map(|r| Requirement::all(&[r])).transpose();
     let requirement = requirement.map_err(|why| lsf_refusal(format!("Bad resource requirement syntax: {why}")))?;
@@ -52,7 +52,8 @@ fn command(host: &str, words: &[RawText]) -> Result<Command, Refusal> {
     let cwd = crate::cmd::queue::sub::working_directory()?;
     let mut line = [b"cd ".as_slice(), &quoted(RawText::from(cwd.as_path()).0.as_slice()), b" && exec"].concat();
     words.iter().for_each(|w| line.extend([b" ".as_slice(), &quoted(&w.0)].concat()));
-    let exe = std::env::current_exe().map_err(|e| lsf_refusal(format!("lsrun: cannot find homing itself: {e}")))?;
+    let exe = std::env::current_exe()
+        .map_err(|e| lsf_refusal(format!("lsrun: cannot find the path of this program: {e}")))?;
     let mut command = Command::new(exe);
     command.args(["exec", "-S", "-N", "-q", "-w", host, "--"]).arg(RawText(line).as_os());
     Ok(command)

@@ -166,7 +166,7 @@ fn version() -> String {
 fn engine() -> Result<Box<dyn Engine>, Refusal> {
     let named = std::env::var("HOMING_ENGINE").ok().map(|name| {
         use clap::ValueEnum;
-        let bad = |_| Failure::usage(format!("HOMING_ENGINE={name}: no such engine")).hint("local or slurm");
+        let bad = |_| Failure::usage(format!("HOMING_ENGINE={name}: no such queue engine")).hint("local or slurm");
         crate::cmd::queue::EngineName::from_str(&name, true).map_err(bad)
     });
     Ok(crate::cmd::queue::EngineArgs { engine: named.transpose()? }.open()?)

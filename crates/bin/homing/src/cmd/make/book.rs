@@ -69,7 +69,7 @@ impl BuildRecorder {
         let _ = self.words.send(Word::Ended(exit));
         let Some(writer) = self.writer else { return Closed::default() };
         let Some(closed) = homing_os::threads::within(FS_TIMEOUT, move || writer.join()) else {
-            unrecorded(&format!("the folder of runs does not answer within {} s", FS_TIMEOUT.as_secs()));
+            unrecorded(&format!("the folder of runs did not answer within {} s", FS_TIMEOUT.as_secs()));
             return Closed::default();
         };
         closed.unwrap_or_default()

@@ -22,7 +22,7 @@ impl Hook {
     pub fn install(private: &Path, program: &OsStr) -> Result<Result<Hook, String>, Failure> {
         let name = program.to_string_lossy();
         if homing_make::hook::LIBRARY.is_empty() {
-            return Ok(Err(format!("recipes of {name} can be handed over on Linux with 64 bits only")));
+            return Ok(Err(format!("recipes of {name} can be sent to hosts only on 64-bit Linux")));
         }
         let first = Hook { path: private.join("hook.so"), _folder: None };
         if first.is_loaded(private, program)? {
@@ -64,7 +64,8 @@ impl Hook {
 
     /// Sets the environment in which this make hands its recipes over at the socket.
     pub fn serve(&self, command: &mut Command, socket: &Path) -> Result<(), Failure> {
-        let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
+        let own =
+            std::env::current_exe().map_err(|e| Failure::system(format!("cannot read homing's own program: {e}")))?;
         let outer = std::env::var_os(homing_make::hook::HOOK);
         let before = std::env::var_os(homing_make::hook::PRELOAD);
         let preload = homing_make::hook::preload(self.path.as_os_str(), before.as_deref(), outer.as_deref());

@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return gateway::run(host, &words);
     }
     let began = Instant::now();
-    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
+    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("cannot read the current folder: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
     let cluster = args.cluster.load()?;
     let plans = plans(args.hosts.as_deref(), cluster, &root)?;
@@ -132,7 +132,7 @@ fn on(names: Vec<String>) -> Result<Vec<String>, Failure> {
     if on.is_empty() {
         return Err(Failure::system(format!("{off}: switched off")).hint(format!("homing power on {off}")));
     }
-    eprintln!("homing: {off}: switched off, and not used: homing power on {off}");
+    eprintln!("homing: {off}: switched off and not used: homing power on {off}");
     Ok(on)
 }
 

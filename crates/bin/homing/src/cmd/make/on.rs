@@ -49,7 +49,7 @@ pub struct Args {
 
 /// Runs the command; returns its exit status.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("the current folder is not there: {e}")))?;
+    let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("cannot read the current folder: {e}")))?;
     let root = super::root_of(&cwd);
     if let Some(socket) = &args.keep {
         return keep(&args, socket, root);
@@ -82,7 +82,7 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
     super::plans(args.hosts.as_deref(), args.cluster.load()?, root)?;
     let _ = std::fs::remove_file(&socket);
     let words = tempfile::tempfile_in(&folder)
-        .map_err(|e| Failure::system(format!("cannot make a file for its messages: {e}")))?;
+        .map_err(|e| Failure::system(format!("cannot make a file for the coordinator's messages: {e}")))?;
     let mut coordinator = start(args, &socket, root, &words)?;
     let began = Instant::now();
     while began.elapsed() < STARTS_WITHIN {
@@ -95,7 +95,7 @@ fn kept(args: &Args, root: &Path) -> Result<UnixStream, Failure> {
         std::thread::sleep(Duration::from_millis(5));
     }
     Err(Failure::system(format!("no coordinator answers at {} within 10 s", socket.display()))
-        .hint("the same command again; or homing make --hosts 'n[1-4]', which shows its steps"))
+        .hint("run the same command again; or homing make --hosts 'n[1-4]', which shows its steps"))
 }
 
 /// Returns the failure of a coordinator that ended before it answered, in its own words.
@@ -112,7 +112,7 @@ fn not_begun(mut words: std::fs::File) -> Failure {
 }
 
 fn start(args: &Args, socket: &Path, root: &Path, words: &std::fs::File) -> Result<Child, Failure> {
-    let own = std::env::current_exe().map_err(|e| Failure::system(format!("own program: {e}")))?;
+    let own = std::env::current_exe().map_err(|e| Failure::system(format!("cannot read homing's own program: {e}")))?;
     let mut command = Command::new(own);
     command.arg("on").arg("--keep").arg(socket).arg("--persist").arg(args.persist.to_string());
     if let Some(hosts) = &args.hosts {
@@ -125,7 +125,8 @@ fn start(args: &Args, socket: &Path, root: &Path, words: &std::fs::File) -> Resu
     command.current_dir(root).env_remove(homing_make::hook::SOCKET).process_group(0);
     // The coordinator outlives this process, whose caller may wait for the end of these streams. Its messages go to a
     // file without a name.
-    let words = words.try_clone().map_err(|e| Failure::system(format!("cannot pass on its messages: {e}")))?;
+    let words =
+        words.try_clone().map_err(|e| Failure::system(format!("cannot pass on the coordinator's messages: {e}")))?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(words);
     command.spawn().map_err(|e| Failure::system(format!("cannot start the coordinator: {e}")))
 }

@@ -124,7 +124,7 @@ pub fn hand_over(stream: UnixStream, recipe: RecipeProgram) -> i32 {
     let signalled = match forward_signals(&stream) {
         Ok(signalled) => signalled,
         Err(error) => {
-            eprintln!("homing: this recipe cannot be run: {error}");
+            eprintln!("homing: cannot run this recipe: {error}");
             return crate::failure::exit::SYSTEM;
         }
     };

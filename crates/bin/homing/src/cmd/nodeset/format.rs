@@ -28,7 +28,7 @@ impl FromStr for Autostep {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Autostep, String> {
-        let wrong = || format!("{text:?} is no number of nodes, percentage of them, or auto");
+        let wrong = || format!("{text:?} is not a number of nodes, a percentage of nodes, or auto");
         if text == "auto" {
             return Ok(Autostep::Auto);
         }
@@ -53,7 +53,7 @@ impl OutputFormat {
     /// Parses a format; `%%` is a percent sign.
     pub fn read(text: &str) -> Result<OutputFormat, String> {
         let wrong =
-            |why: &str| format!("the output format {text:?} {why}; %s stands for the node, %% for a percent sign");
+            |why: &str| format!("the output format {text:?} {why}; %s is replaced by the node, %% by a percent sign");
         let mut found: Option<OutputFormat> = None;
         let (mut literal, mut rest) = (String::new(), text);
         while let Some(at) = rest.find('%') {

@@ -105,7 +105,7 @@ pub struct Args {
 pub fn run(mut args: Args) -> Result<i32, Failure> {
     let operands = operands(&mut args)?;
     if args.separator.is_some() && !args.expand {
-        return Err(Failure::usage("-S does nothing without -e").hint("homing nodeset -e -S, 'n[1-4]'"));
+        return Err(Failure::usage("-S has no effect without -e").hint("homing nodeset -e -S, 'n[1-4]'"));
     }
     let cluster = args.cluster.load()?;
     args.groupsconf.as_deref().map_or(Ok(()), |file| cluster.read_groups_of(file))?;
@@ -201,7 +201,7 @@ fn computed(args: &Args, operands: Vec<(SetOperation, String)>, cluster: &Cluste
     let lists = args.list + args.list_all > 0;
     let said = lists || args.all || !args.group.is_empty() || !operands.is_empty();
     if !said && std::io::stdin().is_terminal() {
-        return Err(Failure::usage("which hosts?").hint("homing nodeset -e 'n[1-4]'; - reads standard input"));
+        return Err(Failure::usage("no hosts are named").hint("homing nodeset -e 'n[1-4]'; - reads standard input"));
     }
     let late = |op: SetOperation, texts: &[String]| texts.iter().map(|t| (op, t.clone())).collect::<Vec<_>>();
     let (late_i, late_x) =
@@ -238,7 +238,7 @@ pub fn picked(set: &NodeSet, count: usize) -> Result<NodeSet, Failure> {
     for _ in 0..count {
         let mut bytes = [0; 8];
         getrandom(&mut bytes, GetRandomFlags::empty())
-            .map_err(|e| Failure::system(format!("no random numbers: {e}")))?;
+            .map_err(|e| Failure::system(format!("cannot read random numbers: {e}")))?;
         let at = u64::from_ne_bytes(bytes) % left.len() as u64;
         chosen.push(left.swap_remove(at as usize).to_string());
     }
@@ -255,12 +255,11 @@ fn style(args: &Args, count: usize) -> Result<FoldStyle, Failure> {
     let axes = match args.axis.as_deref() {
         None => None,
         Some(_) if args.expand || args.count || args.rangeset => {
-            return Err(
-                Failure::usage("--axis is for folding node sets").hint("homing nodeset -f --axis 1 'r[1-2]n[1-2]'")
-            );
+            return Err(Failure::usage("--axis works only when folding node sets")
+                .hint("homing nodeset -f --axis 1 'r[1-2]n[1-2]'"));
         }
         Some(last) if last.starts_with('-') => {
-            let wrong = |_| Failure::usage(format!("--axis {last}: a negative number stands alone"));
+            let wrong = |_| Failure::usage(format!("--axis {last}: a negative number cannot be part of a list"));
             Some(vec![last.parse().map_err(wrong)?])
         }
         // Counted from 1; 0 is no axis.

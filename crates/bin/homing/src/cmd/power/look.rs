@@ -32,10 +32,10 @@ pub fn these(names: &[impl AsRef<str>]) -> Vec<ActivityResult> {
     let of = |name: &str| match results.iter().find(|result| result.host == name) {
         Some(result) if result.outcome == CommandOutcome::Exited(0) => {
             let seen = HostActivity::read(&String::from_utf8_lossy(&result.stdout));
-            seen.ok_or_else(|| "its processes cannot be listed: it has no stat, or no /proc".into())
+            seen.ok_or_else(|| "cannot list its processes: it has no stat, or no /proc".into())
         }
         Some(result) => Err(result.why()),
-        None => Err("it was not asked".into()),
+        None => Err("no command was sent to it".into()),
     };
     names.iter().map(|name| of(name.as_ref())).collect()
 }

@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 fn named(cluster: &Cluster, hosts: Option<&str>) -> Result<Vec<String>, Failure> {
     let names = cluster.hosts(hosts)?;
     if names.is_empty() {
-        return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in cluster.toml, or 'n[1-4]' here"));
+        return Err(Failure::usage("no hosts are named").hint("hosts = \"n[1-4]\" in cluster.toml, or 'n[1-4]' here"));
     }
     Ok(names)
 }

@@ -34,7 +34,7 @@ pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -
     let (mut going, mut failed) = (Vec::new(), Vec::new());
     for (host, answer) in look::all(names, &kept) {
         if answer.is_err() && known.off_s(&host).is_some() {
-            println!("{host} is off already");
+            println!("{host} is already off");
             continue;
         }
         match homing_power::hindered(kept.get(&host), &answer, switching.load, homing_queue::user_name) {
@@ -92,7 +92,7 @@ pub fn on(cluster: &Cluster, names: &[String], no_wait: bool) -> Result<i32, Fai
             }
             Err(why) if late => {
                 let for_s = span(begun.elapsed().as_secs());
-                failed.push((host.clone(), format!("it was switched on {for_s} ago and does not answer: {why}")));
+                failed.push((host.clone(), format!("it was switched on {for_s} ago and still does not answer: {why}")));
                 false
             }
             Err(_) => true,

@@ -53,7 +53,7 @@ fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>
         let uid = homing_queue::uid();
         let theirs = |uid: u32| uid.to_string() == *user || homing_queue::user_name(uid) == *user;
         if uid != 0 && !theirs(uid) {
-            return Err(Failure::usage(format!("the jobs of {user}: only {user} and root can end them")));
+            return Err(Failure::usage(format!("only {user} and root can end the jobs of {user}")));
         }
         let jobs = if theirs(uid) { engine.own_jobs() } else { engine.jobs() }?;
         return Ok(running(jobs).filter(|(job, _)| theirs(job.uid)).collect());
@@ -71,8 +71,8 @@ fn meant(engine: &dyn Engine, args: &KillArgs) -> Result<Vec<(Job, Option<u32>)>
         let before = found.len();
         found.extend(running(own).filter(|(job, _)| job.spec.name == *text));
         if found.len() == before {
-            let why = format!("{text}: no job of yours that has not ended is called so");
-            return Err(Failure::usage(why).hint("homing jobs; or an id: 12, or 12[3] of an array"));
+            let why = format!("{text}: none of your unfinished jobs has this name");
+            return Err(Failure::usage(why).hint("homing jobs lists them; or name an ID: 12, or 12[3] of an array"));
         }
     }
     Ok(found)

@@ -49,7 +49,8 @@ fn ended(id: u64, part: &JobElement) -> i32 {
             end.exit
         }
         None => {
-            let why = if part.state == ElementState::Lost { "it was interrupted" } else { "its end is not known" };
+            let why =
+                if part.state == ElementState::Lost { "it was interrupted" } else { "its exit status is unknown" };
             eprintln!("homing: job {id}: {why}");
             exit::SYSTEM
         }

@@ -38,7 +38,7 @@ fn lines(job: &Job, part: &JobElement, why: Option<&str>) -> Vec<(&'static str, 
         "used",
         end.filter(|end| end.max_rss_kib > 0).map(|end| {
             let seconds = end.cpu_ms as f64 / 1000.0;
-            format!("{seconds:.2} s of processors, {} of memory in its largest process", size(end.max_rss_kib << 10))
+            format!("{seconds:.2} s of CPU time, {} of memory in the largest process", size(end.max_rss_kib << 10))
         }),
     );
     add("ranks", (!s.ranks.is_empty()).then(|| by_host(job, part).join("\n             ")));
@@ -73,7 +73,7 @@ fn by_host(job: &Job, part: &JobElement) -> Vec<String> {
         let sum = |of: fn(&Reads) -> u64| bytes(reads.iter().map(of).sum());
         let which = if share.slots == 1 { first.to_string() } else { format!("{first}-{}", behind - 1) };
         let received = part.end.as_ref().and_then(|end| end.received.get(&share.host));
-        let received = received.map_or(String::new(), |all| format!("; it received {} in all", bytes(*all)));
+        let received = received.map_or(String::new(), |all| format!("; {} received in all", bytes(*all)));
         let (home, away) = (sum(|r| r.home), sum(|r| r.away));
         rows.push(format!("{which} on {}: {home} at home, {away} over the network{received}", share.host));
         first = behind;

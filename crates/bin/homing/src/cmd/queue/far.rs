@@ -20,7 +20,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 /// Executes `queue-far HOST`, which a keeper starts: passes lines between the keeper and the host.
 pub fn far(words: &[OsString]) -> Result<i32, Failure> {
     let host = words.first().and_then(|word| word.to_str());
-    let host = host.ok_or_else(|| Failure::usage("the words of a channel are its keeper's to choose"))?;
+    let host =
+        host.ok_or_else(|| Failure::usage("this command is only for keepers of jobs, which choose its arguments"))?;
     let mut out = std::io::stdout();
     let cluster = Cluster::of_queue()?;
     let terms = serde_json::to_string(&cluster.terms_for(host)?).map_err(Failure::system)?;
@@ -65,7 +66,7 @@ pub fn host() -> Result<i32, Failure> {
     let mut terms = String::new();
     orders.read_line(&mut terms).map_err(Failure::system)?;
     let terms: SubmitterSettings =
-        serde_json::from_str(&terms).map_err(|e| Failure::system(format!("no terms came: {e}")))?;
+        serde_json::from_str(&terms).map_err(|e| Failure::system(format!("reading the submitter's settings: {e}")))?;
     JobSpool::open().and_then(|spool| spool.keep_terms(&terms))?;
     homing_queue::far::serve(local()?.as_ref(), orders, &mut out)?;
     Ok(0)

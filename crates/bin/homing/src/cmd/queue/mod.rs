@@ -59,8 +59,8 @@ pub fn slurm_keeps(queue: &str) -> Result<(), Failure> {
     let Some(limits) = cluster.limits_of(queue).filter(|limits| !limits.is_empty()) else { return Ok(()) };
     let names: Vec<&str> = limits.iter().map(|(name, _)| *name).collect();
     let instead: Vec<String> = limits.iter().map(|(name, slurms)| format!("{name}: {slurms}")).collect();
-    let why = format!("[queue.{queue}] of the cluster file has {}, and Slurm keeps this queue", names.join(", "));
-    Err(Failure::usage(why).hint(format!("in Slurm, {}; then remove the lines", instead.join("; "))))
+    let why = format!("[queue.{queue}] of the cluster file has {}, but this queue is Slurm's", names.join(", "));
+    Err(Failure::usage(why).hint(format!("set them in Slurm ({}), and remove the lines", instead.join("; "))))
 }
 
 /// Opens the embedded queue.
@@ -71,7 +71,8 @@ fn local() -> Result<Box<dyn Engine>, Failure> {
 /// Executes `queue-runner`: starts the jobs of this user as long as there are any.
 pub fn runner() -> Result<i32, Failure> {
     let spool = JobSpool::open()?;
-    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let exe =
+        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
     let now = || Cluster::of_queue()?.queue_config();
     let mut last = now()?;
     // A cluster file that is being edited may be invalid for a moment. The last valid one counts until then.
@@ -88,7 +89,7 @@ pub fn runner() -> Result<i32, Failure> {
 
 /// Executes `queue-keeper FOLDER INDEX NANOSECONDS DESCRIPTORS QUEUE`, which a runner starts: keeps one running job.
 pub fn keeper(words: &[OsString]) -> Result<i32, Failure> {
-    let usage = || Failure::usage("the words of a keeper are its runner's to choose");
+    let usage = || Failure::usage("this command is only for the runner of a queue, which chooses its arguments");
     let [dir, index, at_ns, fds, queue] = words else { return Err(usage()) };
     let fds = fds.to_str().map(|fds| fds.split(',').map(str::parse).collect::<Result<Vec<i32>, _>>());
     let number = |word: &OsString| word.to_str()?.parse::<i64>().ok();
@@ -126,7 +127,7 @@ pub fn find(engine: &dyn Engine, text: &str) -> Result<(Job, Option<u32>), Failu
         let named = engine.own_jobs()?.into_iter().rev().find(|job| job.spec.name == text);
         let none = || {
             Failure::usage(format!("no job of yours is named {text:?}"))
-                .hint("homing jobs -a; an id is 12, or 12[3] of an array")
+                .hint("homing jobs -a lists them; an ID is 12, or 12[3] of an array")
         };
         return Ok((named.ok_or_else(none)?, None));
     };

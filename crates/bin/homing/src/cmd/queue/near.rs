@@ -42,6 +42,6 @@ pub fn processors(host: &str) -> Result<u32, String> {
     let asked = crate::cmd::asked::ask_all(&[host.into()]).pop();
     match asked.unwrap_or_else(|| Err("no answer".into())) {
         Ok((facts, _, _)) => Ok(facts.cores),
-        Err(why) => Err(format!("{host} cannot be asked for its processors: {why}")),
+        Err(why) => Err(format!("cannot read the number of processors of {host}: {why}")),
     }
 }

@@ -247,7 +247,7 @@ fn spec(
     }
     if args.host.is_none() && !spread && args.ptile.is_none() && args.nodes.is_none() && slots > config.slots {
         let whose = if slurm { "a node" } else { "this machine" };
-        return Err(Failure::usage(format!("{slots} slots are more than the {} of {whose}", config.slots)));
+        return Err(Failure::usage(format!("{slots} slots requested, {whose} has {}", config.slots)));
     }
     let gpu_parts = args.gpus_per_task.unwrap_or(0);
     if args.host.is_none() && !slurm && gpu_parts > u64::from(config.gpus) * PARTS {
@@ -256,7 +256,7 @@ fn spec(
             .hint("[host.NAME] gpus = N in the cluster file sets their number"));
     }
     if args.on_exit.is_some() && slurm {
-        return Err(Failure::usage("--on-exit: Slurm keeps its jobs by itself, and nothing waits here for their end")
+        return Err(Failure::usage("--on-exit: on Slurm, no process of this machine waits for the end of a job")
             .hint("--slurm-arg=--mail-type=END, or homing wait ID; COMMAND"));
     }
     let timeout = args.timeout.as_deref().map(|text| homing_batch::parse_duration("--timeout", text)).transpose();
@@ -302,7 +302,8 @@ fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
 fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     let raw = |words: &[OsString]| words.iter().map(|w| RawText::from(w.clone())).collect::<Vec<_>>();
     if !args.batch.is_empty() {
-        let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+        let exe = std::env::current_exe()
+            .map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
         let mut all = vec![RawText::from(exe.as_path()), "run".into()];
         all.extend(slots.map(|slots| format!("-j{slots}").into()));
         all.extend(raw(&args.batch));
@@ -322,7 +323,7 @@ fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
 /// Returns the working directory by the user's name for it, `$PWD`, if that is the same folder.
 pub fn working_directory() -> Result<PathBuf, Failure> {
     let real = std::env::current_dir().map_err(|e| {
-        Failure::system(format!("cannot tell the working directory: {e}")).hint("cd to one that exists")
+        Failure::system(format!("cannot read the working directory: {e}")).hint("cd to a directory that exists")
     })?;
     let told = std::env::var_os("PWD").map(PathBuf::from).filter(|p| p.is_absolute());
     Ok(told.filter(|p| p.canonicalize().is_ok_and(|c| c == real)).unwrap_or(real))

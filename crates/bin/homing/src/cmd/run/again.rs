@@ -24,7 +24,7 @@ pub fn args_of_run(argv: Vec<RawText>) -> Result<Args, Failure> {
     let words: Vec<OsString> = argv.into_iter().map(|word| word.to_path().into_os_string()).collect();
     // The first word is the program, the second `run`.
     let words = join_json(words).into_iter().enumerate().filter(|(at, _)| *at != 1).map(|(_, word)| word);
-    let not_understood = |e| Failure::usage(format!("the run's own command line is not understood: {e}"));
+    let not_understood = |e| Failure::usage(format!("cannot parse the command line of the run: {e}"));
     RunCommandLine::try_parse_from(words).map(|line| line.args).map_err(not_understood)
 }
 

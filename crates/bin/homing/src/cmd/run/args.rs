@@ -237,7 +237,7 @@ fn amount(text: &str) -> Result<(String, u64), String> {
 /// Reads the graphics processors of a task, in parts of one.
 pub fn gpus(text: &str) -> Result<u64, String> {
     match homing_model::resource::parse_amount(text)? {
-        0 => Err("a task without graphics processors needs no such option".into()),
+        0 => Err("leave the option out for a task without graphics processors".into()),
         parts => Ok(parts),
     }
 }
@@ -251,7 +251,7 @@ fn label(text: &str) -> Result<String, String> {
     let is_plain =
         !text.is_empty() && text.chars().count() <= 64 && !text.contains(|c: char| c.is_control() || c == '/');
     match text {
-        "last" => Err("`last` is the run that began last".into()),
+        "last" => Err("`last` already means the run that began last".into()),
         _ if is_plain => Ok(text.into()),
         _ => Err("a name has 1 to 64 characters, without a slash".into()),
     }
@@ -313,7 +313,7 @@ pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
         }
         let text = e.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Failure::usage(format!("homing run would say: {first}")).hint("homing run --help")
+        Failure::usage(format!("in the words of homing run: {first}")).hint("homing run --help")
     })
 }
 

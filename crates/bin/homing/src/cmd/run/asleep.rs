@@ -33,8 +33,8 @@ pub fn rouse(
     if !args.quiet {
         print_power_state(
             wanted,
-            "switched off, and is switched on for this run",
-            "switched off, and are switched on for this run",
+            "switched off, and is being switched on for this run",
+            "switched off, and are being switched on for this run",
         );
         let tasks = count(tasks.unwrap_or_default(), "task");
         let of = |is: &str| format!("switched off, and {is} not needed for {tasks}");

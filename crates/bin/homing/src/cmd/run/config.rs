@@ -56,13 +56,14 @@ fn may_name_profile(word: &OsStr) -> bool {
 fn words_of(text: &str, from: &str) -> Result<Vec<OsString>, Failure> {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     let wrong = |why: String| {
-        Failure::usage(format!("GNU parallel's defaults in {from}: {why}")).hint("--plain leaves them out")
+        Failure::usage(format!("reading GNU parallel's defaults in {from}: {why}")).hint("--plain ignores them")
     };
-    let words = lines.map(|line| shlex::split(line).ok_or_else(|| wrong(format!("{line:?} ends in a quote"))));
+    let words =
+        lines.map(|line| shlex::split(line).ok_or_else(|| wrong(format!("{line:?} has a quote without an end"))));
     let words: Vec<OsString> = words.collect::<Result<Vec<_>, _>>()?.concat().into_iter().map(OsString::from).collect();
     match args_of(&words) {
         Ok(args) if args.words.is_empty() => Ok(words),
-        Ok(args) => Err(wrong(format!("{:?} is no option", args.words[0]))),
+        Ok(args) => Err(wrong(format!("{:?} is not an option", args.words[0]))),
         Err(e) => Err(wrong(e.message)),
     }
 }

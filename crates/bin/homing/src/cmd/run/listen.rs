@@ -160,7 +160,7 @@ fn complaint(record: &AttemptRecord) -> Option<String> {
         Outcome::Lost(why) => Some(format!("{task} was lost with its host: {why}")),
         Outcome::OutputLimit => {
             let printed = homing_model::units::bytes(record.stdout_bytes + record.stderr_bytes);
-            Some(format!("{task} was ended after it had printed {printed}"))
+            Some(format!("{task} was ended because it printed {printed}"))
         }
     }
 }

@@ -85,7 +85,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     let now_ns = homing_os::clock::wall_ns();
     let mut policy = policy(&args)?;
     let cwd =
-        std::env::current_dir().map_err(|e| Failure::system(format!("cannot tell the working directory: {e}")))?;
+        std::env::current_dir().map_err(|e| Failure::system(format!("cannot read the working directory: {e}")))?;
     let lesson = if policy.io == Io::Auto { lessons::key(&args.words, &cwd) } else { None };
     (policy.learnt, policy.movers) = lessons::known(lesson.as_deref());
     let finder = finder(&args)?;
@@ -182,7 +182,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     screen.terminal.begin_line();
     lessons::keep(lesson.as_deref(), &screen.learnt, &screen.movers, now_ns);
     let ended = result.map_err(|e| match unbegun.is_certain() {
-        true => Failure::system(e).hint("nothing has run: the same command again, once there is room"),
+        true => Failure::system(e).hint("no task has run: free some space, then run the same command again"),
         false => explain(e, &name, slurm),
     });
     // With `--halt`, a successful run may leave tasks that can still run. Mending an incomplete job log needs the
@@ -204,7 +204,7 @@ fn note_taken(label: &str) {
     if let Some(run) = homing_journal::labelled(&homing_journal::root(), label)
         && let Some(run) = run.file_name()
     {
-        eprintln!("homing: run {} has the name {label:?}, too: from now on the name means this run", run.display());
+        eprintln!("homing: run {} also has the name {label:?}; from now on the name means this run", run.display());
     }
 }
 
@@ -231,7 +231,7 @@ fn show(
     }
     match screen.unlogged {
         Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
-            .hint(format!("homing resume {name}, once there is room: it writes what is missing"))),
+            .hint(format!("free some space, then homing resume {name}, which writes the missing lines"))),
         None => Ok(status),
     }
 }
@@ -264,7 +264,7 @@ fn environment(args: &Args, here: bool, dir: &Path) -> Result<Vec<(RawText, RawT
         let command: Vec<_> = args.words.iter().map(|word| word.to_string_lossy()).collect();
         for function in environment::functions_left_here(&command.join(" "), &args.env) {
             eprintln!(
-                "homing: the function {function} is exported here, and hosts do not have it: --env _,{function} sends it"
+                "homing: hosts do not have the function {function}, which is exported here: --env _,{function} sends it"
             );
         }
     }
@@ -274,13 +274,16 @@ fn environment(args: &Args, here: bool, dir: &Path) -> Result<Vec<(RawText, RawT
         .map_err(|e| Failure::system(format!("cannot compare the environment with that in {}: {e}", dir.display())))?;
     if !differing.is_empty() {
         let names = differing.join(", ");
-        eprintln!("homing: the environment is not that of the run: {names}; tasks that run from here on get this one");
+        eprintln!(
+            "homing: the environment differs from that of the run: {names}; the remaining tasks get the present \
+             environment"
+        );
     }
     Ok(env)
 }
 
 fn unrecorded(error: homing_journal::JournalError) -> Failure {
-    Failure::system(error).hint("HOMING_RUNS=FOLDER names another place for the record of runs")
+    Failure::system(error).hint("HOMING_RUNS=FOLDER stores the records of runs elsewhere")
 }
 
 /// Opens the file of `--json=FILE` before anything runs, as a job log is opened.
@@ -309,7 +312,9 @@ fn evidence(
             tell_run(name);
         }
         if screen.tally.counts().is_none() && args.has_no_source() {
-            eprintln!("homing: standard input had no line, hence no task; `:::` before words makes them the inputs");
+            eprintln!(
+                "homing: standard input was empty, so there are no tasks; `:::` before words makes them the inputs"
+            );
         }
     }
     let Some(path) = &args.json else { return Ok(()) };
@@ -337,7 +342,7 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
         DispatchError::Output(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) => {
             failure.hint(format!("homing resume {name}, with standard output open"))
         }
-        _ => failure.hint(format!("homing resume {name}, once there is room")),
+        _ => failure.hint(format!("free some space, then homing resume {name}")),
     }
 }
 

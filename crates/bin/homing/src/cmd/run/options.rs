@@ -68,7 +68,7 @@ pub(crate) fn batch(
     }
     let Some(file) = &args.tasks else {
         if args.words.is_empty() && typed && args.arg_file.is_empty() {
-            return Err(Failure::usage("no command and no input").hint("homing run 'gzip -k {}' ::: *.txt"));
+            return Err(Failure::usage("no command and no input specified").hint("homing run 'gzip -k {}' ::: *.txt"));
         }
         return homing_batch::compose(&raw(&args.words), options, inputs, typed).map_err(unreadable);
     };

@@ -310,7 +310,7 @@ impl ParallelArgs {
 
 /// Parses a number as GNU parallel writes it: 12, 1k, 1Ki.
 pub fn count(text: &str) -> Result<usize, String> {
-    let number = homing_batch::parse_size("it", text).map_err(|_| "it takes a number, as in 12 or 1k".to_string())?;
+    let number = homing_batch::parse_size("it", text).map_err(|_| "a number is needed, as in 12 or 1k".to_string())?;
     usize::try_from(number).map_err(|e| e.to_string())
 }
 

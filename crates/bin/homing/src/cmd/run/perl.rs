@@ -91,19 +91,19 @@ impl PerlProcess {
 /// Ends this process with the reason. Tasks that run end with it.
 fn give_up(why: &str) -> ! {
     eprintln!("homing: a replacement string could not be evaluated: {why}");
-    eprintln!("  try: homing run --dry-run; tasks that were not begun: homing resume");
+    eprintln!("  try: homing run --dry-run to test the string, then homing resume for the remaining tasks");
     std::process::exit(homing_model::exit::USAGE)
 }
 
 impl Perl for Evaluator {
     fn compile(&self, code: &str) -> Result<usize, String> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        let none = |e: io::Error| format!("cannot start perl, which evaluates it: {e}");
+        let none = |e: io::Error| format!("cannot start perl to evaluate it: {e}");
         let perl = match &mut *started {
             Some(perl) => perl,
             empty => empty.insert(PerlProcess::start().map_err(none)?),
         };
-        let why = perl.compile(code).map_err(|e| format!("perl gives no answer: {e}"))?;
+        let why = perl.compile(code).map_err(|e| format!("no answer from perl: {e}"))?;
         perl.compiled += 1;
         if why.is_empty() { Ok(perl.compiled - 1) } else { Err(why) }
     }

@@ -31,11 +31,15 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
         return ended;
     }
     if args.ppn.is_some() {
-        return Err(Failure::usage("--ppn: the hosts of a task over several are chosen when the queue takes it")
-            .hint("homing run --dry-run lists the commands; homing jobs ID tells the hosts of each"));
+        return Err(Failure::usage(
+            "--ppn: a plan cannot show the hosts of such a task, which the queue chooses when it starts",
+        )
+        .hint("homing run --dry-run lists the commands; homing jobs ID shows the hosts of a job"));
     }
     if args.json.as_ref().is_some_and(|file| file.as_os_str() != "-") {
-        return Err(Failure::usage("--json=FILE is for the evidence of a run").hint("homing plan --json ... > FILE"));
+        return Err(
+            Failure::usage("--json=FILE works only for the evidence of a run").hint("homing plan --json ... > FILE")
+        );
     }
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let finder = super::options::finder(&args)?;
@@ -222,7 +226,7 @@ impl Tasks {
         in_order(first.chain(self.later).map(Ok::<Task, Failure>), |task| {
             if !task.after.is_empty() {
                 let after = task.after.iter().map(TaskId::to_string).collect::<Vec<_>>().join(" ");
-                let why = format!("after {after}, where its inputs are then");
+                let why = format!("after {after}, on a host that then holds its inputs");
                 let command = Some(command(task));
                 self.rows.add(PlanRow { task: task.id, host: None, why, command, after: task.after.clone() });
             }

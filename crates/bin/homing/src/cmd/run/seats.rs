@@ -25,7 +25,7 @@ pub fn seats(args: &Args, hosts: &[HostPlan]) -> Option<Box<dyn homing_dispatch:
     match homing_queue::Seats::open(count) {
         Ok(seats) => Some(Box::new(Scaled { seats: seats?, most })),
         Err(why) => {
-            eprintln!("homing: the tasks take no slots of this machine's queue: {why}");
+            eprintln!("homing: the tasks do not count in this machine's queue: {why}");
             None
         }
     }

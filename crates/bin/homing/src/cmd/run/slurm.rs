@@ -80,7 +80,7 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
         Some(text) => {
             let count = text.parse().ok().filter(|n: &u32| *n > 0);
             Some(count.ok_or_else(|| {
-                Failure::usage(format!("-j {text}: on Slurm the cores of a worker follow from its tasks")).hint("-j 8")
+                Failure::usage(format!("-j {text}: on Slurm, only a number of tasks is possible")).hint("-j 8")
             })?)
         }
     };
@@ -101,8 +101,8 @@ fn wish(args: &Args, cluster: &Cluster, tasks: Option<u64>, holders: Vec<String>
 /// Returns the number of the workers' nodes. A range is refused: nothing would decide between its numbers.
 fn number(nodes: Nodes) -> Result<usize, Failure> {
     let Nodes { least, most } = nodes;
-    let why = || Failure::usage(format!("--nodes {least}-{most}: the workers of a run have one number of nodes"));
+    let why = || Failure::usage(format!("--nodes {least}-{most}: a range of nodes works only with --ppn"));
     (least == most)
         .then_some(most as usize)
-        .ok_or_else(|| why().hint(format!("--nodes {most}; --ppn for tasks over several hosts")))
+        .ok_or_else(|| why().hint(format!("--nodes {most}; or --ppn for tasks over several hosts")))
 }

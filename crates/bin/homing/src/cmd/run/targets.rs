@@ -75,8 +75,10 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     }
     let names = if given { cluster.hosts(args.node_set().as_deref())? } else { holders(args, cwd)? };
     if names.is_empty() {
-        return Err(Failure::usage("--on ssh needs hosts, and no input lies on a volume that names any")
-            .hint("--hosts 'n[1-4]', or a cluster.toml with hosts = \"n[1-4]\""));
+        return Err(Failure::usage(
+            "--on ssh needs hosts: none are named, and no input lies on a volume with known hosts",
+        )
+        .hint("--hosts 'n[1-4]', or a cluster.toml with hosts = \"n[1-4]\""));
     }
     let hosts = cluster.plans(names)?;
     Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })
@@ -94,9 +96,11 @@ pub fn refuse(args: &Args, cluster: &Cluster) -> Result<(), Failure> {
 /// Refuses options that contradict each other.
 fn agree(args: &Args, logins: &[Login]) -> Result<(), Failure> {
     match args.node_set() {
-        Some(_) if !logins.is_empty() => Err(Failure::usage("--sshlogin and --hosts name the same; give one of them")),
+        Some(_) if !logins.is_empty() => {
+            Err(Failure::usage("--sshlogin and --hosts both name the hosts; give one of them"))
+        }
         Some(_) if args.on == On::Local => {
-            Err(Failure::usage("--hosts goes with --on ssh; --on local is this machine alone"))
+            Err(Failure::usage("--hosts works with --on ssh; --on local uses only this machine"))
         }
         _ => Ok(()),
     }
@@ -127,7 +131,7 @@ fn holders(args: &Args, cwd: &Path) -> Result<Vec<String>, Failure> {
     };
     let limit = args.fs_timeout;
     let hosts = homing_mounts::patiently(looked, limit, look)
-        .map_err(|silent| Failure::system(format!("which hosts hold the inputs cannot be told: {silent}")))?;
+        .map_err(|silent| Failure::system(format!("cannot find the hosts that hold the inputs: {silent}")))?;
     let names = HostNames::default();
     let named: BTreeSet<String> = hosts.keys().map(|host| names.of(host)).collect();
     Ok(named.into_iter().collect())

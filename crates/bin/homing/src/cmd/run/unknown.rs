@@ -6,8 +6,8 @@ use homing_model::Failure;
 
 /// Options of other programs and of other commands, each with its replacement in homing.
 const OTHERS: &[(&str, &str)] = &[
-    ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
-    ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE asks Slurm for it"),
+    ("--mem", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE requests it from Slurm"),
+    ("--memory", "--memfree SIZE starts tasks only where so much is free; --mem-per-task SIZE requests it from Slurm"),
     ("--cpus", "--cpus-per-task N with Slurm; `cpus` of a line of --tasks elsewhere"),
     ("--group", "--hosts @GROUP"),
     ("--exclude", "--hosts 'n[1-4]!n2' leaves n2 out"),
@@ -29,13 +29,13 @@ pub fn unknown(error: &clap::Error, grammar: fn() -> clap::Command) -> Option<Fa
         return Some(Failure::usage(format!("homing run has no option {name}")).hint(instead));
     }
     Some(match homing_batch::absent(name) {
-        Some((name, instead)) => Failure::usage(format!("GNU parallel's {name} is not there; instead: {instead}"))
-            .hint("homing help parallel has all of its options"),
+        Some((name, instead)) => Failure::usage(format!("GNU parallel's {name} is not supported; instead: {instead}"))
+            .hint("homing help parallel lists all its options"),
         None => {
             let near = near_option(&grammar(), name);
             Failure::usage(format!("homing run has no option {name}")).hint(match near {
-                Some(near) => format!("homing run {near}; options of the command go into its quotes"),
-                None => "homing run --help; options of the command go into its quotes: 'CMD -x {}' ::: FILES".into(),
+                Some(near) => format!("homing run {near}; put options of the command into its quotes"),
+                None => "homing run --help; put options of the command into its quotes: 'CMD -x {}' ::: FILES".into(),
             })
         }
     })

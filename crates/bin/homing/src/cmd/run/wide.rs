@@ -15,13 +15,15 @@ use homing_queue::Engine;
 /// tasks wait here rather than in the queue.
 pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPlan>, Failure> {
     if by_login {
-        return Err(Failure::usage("--ppn: the slots of --sshlogin are not those of a queue").hint("--hosts NODESET"));
+        return Err(
+            Failure::usage("--ppn needs a queue, which hosts of --sshlogin do not have").hint("--hosts NODESET")
+        );
     }
     let given = args.node_set().is_some() || cluster.has_hosts();
     if args.on == On::Slurm || (args.on == On::Auto && !given && super::slurm::is_chosen(args, false)) {
         let nodes = args.slurm.nodes.map_or(1, |nodes| nodes.least);
         let hint = format!("homing sub --nodes {nodes} --ppn {} COMMAND", args.ppn.unwrap_or(1));
-        return Err(Failure::usage("--ppn: Slurm takes jobs over several nodes as jobs of its own").hint(hint));
+        return Err(Failure::usage("--ppn: on Slurm, submit each task over several nodes as its own job").hint(hint));
     }
     let engine = crate::embedded::open()?;
     let slots: Option<u32> = engine.machines()?.iter().map(|m| m.slots).sum();
@@ -33,7 +35,8 @@ pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPl
 /// Returns the words that precede the command of each task.
 pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
     let (Some(ppn), Some(nodes)) = (args.ppn, args.slurm.nodes) else { return Ok(None) };
-    let exe = std::env::current_exe().map_err(|e| Failure::system(format!("cannot find homing itself: {e}")))?;
+    let exe =
+        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
     let mut all: Vec<RawText> = vec![exe.as_path().into()];
     all.extend(["sub", "--attach", "--engine=local"].map(RawText::from));
     all.extend([format!("--nodes={}-{}", nodes.least, nodes.most), format!("--ppn={ppn}")].map(RawText::from));

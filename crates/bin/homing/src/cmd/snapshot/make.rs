@@ -10,10 +10,10 @@ use homing_snapshot::output;
 
 /// Makes the image and reports it. Returns 1 if part of the source could not be read.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
-    let what = args.what.as_deref().ok_or_else(|| Failure::usage("what is to be copied?"))?;
+    let what = args.what.as_deref().ok_or_else(|| Failure::usage("no folder or snapshot is named"))?;
     let target = target(cluster, what, &args.vault)?;
     if !target.below.as_os_str().is_empty() {
-        let whole = format!("{what} is a part of what [snapshot.{}] copies", target.name);
+        let whole = format!("{what} is only a part of the source of [snapshot.{}]", target.name);
         return Err(Failure::usage(whole).hint(format!("homing snapshot {}", target.name)));
     }
     let note = |text: &str| {

@@ -23,7 +23,8 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let target = target(cluster, &args.past.what, &args.past.vault)?;
     if !target.below.as_os_str().is_empty() {
         // A user could replace a folder below by a link.
-        let failure = Failure::usage(format!("{} is a part of a source, and whole images are mounted", args.past.what));
+        let failure =
+            Failure::usage(format!("{} is a part of a source; only whole images can be mounted", args.past.what));
         return Err(failure.hint(format!("homing snapshot mount {} {}", target.name, dir.display())));
     }
     if target.section.engine == Engine::Restic {
@@ -32,7 +33,7 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let ask = SnapshotRequest::Where(target.site.clone(), when(args.past.at.as_deref()));
     let (image, path) = match answer(&target.host, &ask)? {
         SnapshotReply::Where(image, path) => (image, path),
-        other => return Err(Failure::system(format!("{} answered {other:?}", target.host))),
+        other => return Err(Failure::system(format!("unexpected answer from {}: {other:?}", target.host))),
     };
     empty(&dir)?;
     let local = matches!(HostPlan::named(target.host.clone(), None).via, Via::Local);
@@ -49,15 +50,15 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
 /// Checks that the folder is empty: a mount would hide its files.
 fn empty(dir: &Path) -> Result<(), Failure> {
     let told = |why: String| Failure::usage(format!("{}: {why}", dir.display()));
-    let mut entries = fs::read_dir(dir).map_err(|e| told(e.to_string()).hint("mkdir it"))?;
-    entries.next().map_or(Ok(()), |_| Err(told("it is not empty, and a mount would hide what is there".into())))
+    let mut entries = fs::read_dir(dir).map_err(|e| told(e.to_string()).hint("make it with mkdir"))?;
+    entries.next().map_or(Ok(()), |_| Err(told("the folder is not empty, and the mount would hide its files".into())))
 }
 
 /// Mounts an image of a bank on this host.
 fn bind(from: &Path, dir: &Path) -> Result<(), Failure> {
     if !rustix::process::geteuid().is_root() {
         let failure = Failure::system("only root can mount a folder of this host");
-        return Err(failure.hint(format!("as it is: {}", from.display())));
+        return Err(failure.hint(format!("read the image in place: {}", from.display())));
     }
     let options = format!("bind,{OPTIONS}");
     run_it("mount", &["-o".into(), options.into(), "--".into(), from.into(), dir.into()])

@@ -22,7 +22,7 @@ pub fn list(cluster: &ClusterArgs, args: List) -> Result<i32, Failure> {
     };
     if targets.is_empty() {
         return Err(
-            Failure::usage("no cluster file has a [snapshot.NAME]").hint("homing snapshot list NAME --to HOST:/bank")
+            Failure::usage("the cluster file has no [snapshot.NAME]").hint("homing snapshot list NAME --to HOST:/bank")
         );
     }
     let mut status = 0;
@@ -45,7 +45,7 @@ pub fn list(cluster: &ClusterArgs, args: List) -> Result<i32, Failure> {
 }
 
 fn odd(target: &Target, answer: &SnapshotReply) -> Failure {
-    Failure::system(format!("{} answered {answer:?}", target.host))
+    Failure::system(format!("unexpected answer from {}: {answer:?}", target.host))
 }
 
 fn meant(cluster: &ClusterArgs, past: &Past) -> Result<(Target, When, RawText), Failure> {
@@ -78,14 +78,14 @@ pub fn diff(cluster: &ClusterArgs, args: Diff) -> Result<i32, Failure> {
     let restic = target.section.engine == Engine::Restic;
     if restic && (with.is_none() || !below.0.is_empty()) {
         let hint = format!("homing snapshot diff {} --at WHEN --with WHEN, or restore it --into a folder", target.name);
-        return Err(not_with_restic("comparing with what is there now, or a part", &hint));
+        return Err(not_with_restic("comparing with the present files, or a part of an image", &hint));
     }
     let act = with.clone().map(|with| Act::Diff(earlier.clone(), with));
     let now = with.is_none().then(|| Ok::<_, Failure>(parent(now(&known(cluster)?, &target)?, &target))).transpose()?;
     let later = match (with, &now) {
         (Some(with), _) => Later::Image(with),
         (None, Some(now)) => Later::Now(now.clone(), target.section.ssh.clone()),
-        (None, None) => return Err(Failure::usage("nothing says what to compare with").hint("--with WHEN")),
+        (None, None) => return Err(Failure::usage("no state to compare with is named").hint("--with WHEN")),
     };
     let plain = SnapshotRequest::Diff(target.site.clone(), earlier, below, later);
     let asked = HostRequest::of(&known(cluster)?, &target, plain, || {
@@ -124,8 +124,8 @@ pub fn restore(cluster: &ClusterArgs, args: args::Restore) -> Result<i32, Failur
         None => parent(now(&known, &target)?, &target),
     };
     if replaces {
-        let to = args.into.as_deref().unwrap_or("its own place");
-        let summary = format!("{} is written to {to}, over what is there", args.past.what);
+        let to = args.into.as_deref().unwrap_or("its source");
+        let summary = format!("{} will be written to {to}, replacing existing files", args.past.what);
         args.consent.confirm("restoring over files", &summary)?;
     }
     let wanted = Restore { when, below, overwrite: args.overwrite, trial: args.dry_run };

@@ -38,7 +38,7 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     if changed.is_empty() {
         return Ok(0);
     }
-    Err(Failure::system(format!("{}: not all is as before: {}", place.host, changed.join("; "))))
+    Err(Failure::system(format!("{}: undo incomplete: {}", place.host, changed.join("; "))))
 }
 
 /// Returns the timers of all vaults of the cluster file that have a schedule.
@@ -55,10 +55,7 @@ fn sound(file: &Path) -> Result<String, Failure> {
     let real = file.canonicalize().map_err(|e| told(e.to_string()))?;
     let folder = real.parent().unwrap_or(Path::new("/"));
     if let Some(loose) = homing_os::folder::who_could_swap(folder).map_err(|e| told(e.to_string()))? {
-        return Err(told(format!(
-            "root would do what it says, and others could replace what is in {}",
-            loose.display()
-        )));
+        return Err(told(format!("root would follow it, but other users could replace files in {}", loose.display())));
     }
     real.to_str().map(String::from).ok_or_else(|| told("its path is not UTF-8".into()))
 }

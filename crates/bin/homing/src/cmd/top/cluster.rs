@@ -101,7 +101,7 @@ fn scene(now: &Now, names: &[String], jobs: &Jobs) -> Scene {
     Scene {
         about: About::Hosts,
         title: names.iter().cloned().collect::<homing_model::NodeSet>().to_string(),
-        progress: jobs.why.as_ref().map_or(known, |why| format!("nothing is known of jobs: {why}")),
+        progress: jobs.why.as_ref().map_or(known, |why| format!("no data on jobs: {why}")),
         hosts,
         waits: jobs.waits.clone(),
         tasks: jobs.tasks.clone(),

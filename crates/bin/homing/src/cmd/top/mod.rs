@@ -76,7 +76,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     if args.targets.is_given() {
         if args.replay.is_some() {
-            return Err(Failure::usage("hosts are played again from a time on").hint("--since 1d"));
+            return Err(Failure::usage("a replay of hosts needs a start time").hint("--since 1d"));
         }
         return cluster::run(args);
     }
@@ -139,7 +139,8 @@ impl Coordinator {
             WatcherRequest::End(task) => format!("task {task} is being ended"),
             WatcherRequest::Show(_) => String::new(),
         };
-        view.message = self.watch.send_request(what).map_or_else(|e| format!("cannot ask for it: {e}"), |()| done);
+        view.message =
+            self.watch.send_request(what).map_or_else(|e| format!("cannot send the request: {e}"), |()| done);
     }
 
     fn shown(&self, task: TaskId) -> Option<String> {

@@ -49,7 +49,7 @@ fn follow(past: &Past, mut screen: Screen, times: u32) -> Result<i32, Failure> {
     clock.begin(past.begin_ns, Instant::now());
     loop {
         let ns = clock.shown_ns(Instant::now()).map_or(past.end_ns, |ns| ns.min(past.end_ns));
-        let hint = if ns == past.end_ns { "that was all".into() } else { clock.hint() };
+        let hint = if ns == past.end_ns { "end of the recording".into() } else { clock.hint() };
         let scene = Scene { hint, ..past.scene(ns) };
         screen.draw(&scene, &mut view).map_err(Failure::system)?;
         match screen.wish(REPLAY_LOOK, &scene, &mut view).map_err(Failure::system)? {

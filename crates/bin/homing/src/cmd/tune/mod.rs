@@ -101,12 +101,12 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     }
     if args.undo {
         let hosts: NodeSet = names.iter().cloned().collect();
-        let summary = format!("{hosts}: settings that homing tune net has kept go back");
+        let summary = format!("{hosts}: settings that homing tune net has kept will be undone");
         args.consent.confirm("changing settings of the network", &summary)?;
         return take_back(&args, &executor, &names);
     }
     if names.len() < 2 {
-        return Err(Failure::usage("a network has two hosts at least").hint("-w 'n[1-4]'"));
+        return Err(Failure::usage("at least two hosts are needed").hint("-w 'n[1-4]'"));
     }
     let hosts = Hosts::query(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
     let mut seen = tune::look(&executor, &hosts)?;
@@ -147,7 +147,7 @@ fn take_back(args: &Net, executor: &SshExecutor, names: &[String]) -> Result<i32
         return to_stdout(&document::line(serde_json::json!({ "undone": told, "exit": status }))).map(|_| status);
     }
     if told.is_empty() {
-        told.push("nothing to take back".into());
+        told.push("nothing to undo".into());
     }
     to_stdout(&(told.join("\n") + "\n")).map(|_| status)
 }

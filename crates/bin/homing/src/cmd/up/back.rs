@@ -16,8 +16,8 @@ struct Looked {
 /// Returns a line for each volume: it is deleted, or it stays.
 fn volume_lines(volumes: &[String], staying: &[(String, String)]) -> Vec<String> {
     let line = |name: &String| match staying.iter().find(|(stays, _)| stays == name) {
-        Some((_, why)) => format!("volume {name} stays, and with it what was set up before it: {why}"),
-        None => format!("volume {name} is taken away"),
+        Some((_, why)) => format!("volume {name} stays, and so does everything that was set up before it: {why}"),
+        None => format!("volume {name} will be deleted"),
     };
     volumes.iter().map(line).collect()
 }
@@ -25,7 +25,7 @@ fn volume_lines(volumes: &[String], staying: &[(String, String)]) -> Vec<String>
 /// Returns the note about changes that another set-up has made.
 fn others_stay(owner: &str, changes: usize) -> String {
     let changes = count(changes as u64, "change");
-    format!("{changes} of the set-up of {owner} stay; homing up --undo with that cluster file takes them back")
+    format!("{changes} of the set-up of {owner} stay; homing up --undo with that cluster file undoes them")
 }
 
 fn phase(steps: BTreeMap<String, Vec<ChangeStep>>, void: BTreeMap<String, Vec<String>>) -> ChangePhase {
@@ -99,7 +99,8 @@ impl UpSession {
         if each.is_empty() {
             return Ok(());
         }
-        Err(Failure::system(format!("{host} is not as before: {}", each.join("; "))).hint("the same command goes on"))
+        Err(Failure::system(format!("could not restore {host}: {}", each.join("; ")))
+            .hint("run the same command again"))
     }
 
     pub fn undo(mut self) -> Result<i32, Failure> {
@@ -207,7 +208,7 @@ impl UpSession {
             return Ok(0);
         }
         let each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-        Err(Failure::system(format!("not everything is as before:\n  {}", each.join("\n  "))))
+        Err(Failure::system(format!("undo incomplete:\n  {}", each.join("\n  "))))
     }
 
     pub fn diff(self) -> Result<i32, Failure> {
@@ -246,7 +247,7 @@ mod tests {
             lines[0].starts_with("volume data stays, ") && lines[0].ends_with("there are files on n1"),
             "{lines:?}"
         );
-        assert_eq!(lines[1], "volume homes is taken away");
+        assert_eq!(lines[1], "volume homes will be deleted");
     }
 
     #[test]

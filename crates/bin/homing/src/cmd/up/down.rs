@@ -77,15 +77,16 @@ impl Args {
 }
 
 fn takes_in(host: &str) -> String {
-    format!("scontrol update NodeName={host} State=RESUME takes the host in again")
+    format!("scontrol update NodeName={host} State=RESUME makes Slurm use the host again")
 }
 
 /// Returns the failure for jobs that would be lost. Only their users can decide where else they may run.
 fn queued(host: &str, jobs: &[String]) -> Failure {
     let failure =
         Failure::system(format!("jobs {} are queued for {host} by name, and Slurm would end them", jobs.join(" ")));
-    let elsewhere = format!("scontrol update JobId={} ReqNodeList= lets it run elsewhere, scancel ends it", jobs[0]);
-    failure.hint(format!("{elsewhere}; then the same command once more; {}", takes_in(host)))
+    let elsewhere =
+        format!("scontrol update JobId={} ReqNodeList= lets the job run elsewhere, scancel ends it", jobs[0]);
+    failure.hint(format!("{elsewhere}; then run the same command again; {}", takes_in(host)))
 }
 
 /// Takes a host out of the cluster.
@@ -96,10 +97,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let record = record_of(up.file.as_deref(), &site)?;
     let host = &args.host;
     if !site.hosts.contains(host) && !record.hosts.contains(host) {
-        return Err(Failure::usage(format!("{host} is none of the hosts of the cluster file")).hint("homing hosts"));
+        return Err(Failure::usage(format!("{host} is not a host of the cluster file")).hint("homing hosts"));
     }
     if let Some(why) = site.needed(host) {
-        return Err(Failure::usage(format!("{host} cannot go: {why}")));
+        return Err(Failure::usage(format!("{host} cannot be removed: {why}")));
     }
     let mut rest = site.without(host);
     let executor = executor(&up, &site);
@@ -121,14 +122,15 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let back = match answers {
         true => session.take_host_back(host, false).and_then(|()| session.nothing_remains(host)),
         false => {
-            session
-                .print_message(&format!("note: {host} does not answer; what homing up has changed on it stays there"));
+            session.print_message(&format!("note: {host} does not answer; the changes of homing up on it stay"));
             Ok(())
         }
     };
     session.record.leave(host, &session.site.hosts)?;
     let hosts: NodeSet = session.site.hosts.iter().cloned().collect();
-    println!("{host} is out; now take it out of the cluster file, or homing up takes it in again: hosts = \"{hosts}\"");
+    println!(
+        "removed {host}; now remove it from the cluster file, or homing up will add it again: hosts = \"{hosts}\""
+    );
     lines.iter().for_each(|line| println!("  {line}"));
     back.map(|()| status)
 }
@@ -153,10 +155,11 @@ impl UpSession {
     /// Refuses a departure that could not be completed: the cluster file has a fault without the host, a volume
     /// differs from the file, or its bytes have nowhere to go. Nothing is changed by then.
     fn check_leaving(&self, args: &Args, rest: &ClusterSite) -> Result<(), Failure> {
-        let cannot = |why: String| Failure::usage(format!("{} cannot leave; nothing was changed: {why}", args.host));
+        let cannot =
+            |why: String| Failure::usage(format!("{} cannot be removed, and nothing was changed: {why}", args.host));
         let faults = rest.faults();
         if !faults.is_empty() {
-            return Err(cannot(format!("the cluster file without it: {}", faults.join("; "))));
+            return Err(cannot(format!("faults of the cluster file without this host: {}", faults.join("; "))));
         }
         let wanted = rest.volumes.iter().map(|volume| &volume.spec);
         for wanted in wanted.filter(|spec| !spec.places.is_empty()) {
@@ -176,18 +179,18 @@ impl UpSession {
     fn summary_of_leaving(&self, host: &str, rest: &ClusterSite) -> Result<String, Failure> {
         let mut lines = vec![format!("{host} leaves the cluster:")];
         if let Some(controller) = self.site.up.slurm.as_ref().and_then(|_| self.site.controller()) {
-            lines.push(format!("  Slurm on {controller} gives it no more jobs, and its jobs are waited for"));
+            lines.push(format!("  Slurm on {controller} starts no more jobs on it, and homing waits for its jobs"));
         }
         for volume in &self.site.volumes {
             let name = &volume.spec.name;
             let known = record_of_volume(name)?;
             if known.is_some_and(|known| known.spec.places.iter().any(|place| place.host == host)) {
-                lines.push(format!("  its bytes of the volume {name} move to other hosts"));
+                lines.push(format!("  its files of volume {name} move to other hosts"));
             }
         }
         let rest: NodeSet = rest.hosts.iter().cloned().collect();
         lines.push(format!("  {rest}: lines that name it are removed"));
-        lines.push(format!("  {host}: changes of homing up are taken back"));
+        lines.push(format!("  {host}: changes of homing up are undone"));
         Ok(lines.join("\n") + "\n")
     }
 
@@ -220,11 +223,11 @@ impl UpSession {
                 return Ok(());
             }
             if args.wait.is_some_and(|seconds| begun.elapsed() >= Duration::from_secs(seconds)) {
-                let failure = Failure::system(format!("jobs {jobs} still run on {host}, which Slurm gives no more"));
-                return Err(failure.hint(format!("the same command goes on waiting; {}", takes_in(host))));
+                let failure = Failure::system(format!("jobs {jobs} still run on {host}, which Slurm has drained"));
+                return Err(failure.hint(format!("run the same command again to wait longer; {}", takes_in(host))));
             }
             if jobs != last {
-                self.print_message(&format!("slurm: {host} is drained; jobs that still run there: {jobs}"));
+                self.print_message(&format!("slurm: {host} is drained; waiting for its jobs: {jobs}"));
                 last = jobs;
             }
             std::thread::sleep(PAUSE);
@@ -240,9 +243,11 @@ impl UpSession {
             return Ok(());
         }
         let what = left.join("; ");
-        let failure =
-            format!("{host} is out of the others, and not as before: its journal {JOURNAL} is gone, and {what}");
-        Err(Failure::system(failure).hint("take that away by hand"))
+        let failure = format!(
+            "removed {host} from the other hosts' files; could not restore {host}: its journal {JOURNAL} is missing, \
+             and {what}"
+        );
+        Err(Failure::system(failure).hint("remove these changes by hand"))
     }
 
     /// Moves the bytes of volumes to other hosts, and unmounts the volumes on the host.
@@ -253,12 +258,12 @@ impl UpSession {
             let one = One { name: name.clone(), hosts: None };
             let Some(known) = record_of_volume(name)? else { continue };
             if known.spec.places.iter().any(|place| place.host == args.host) {
-                self.print_message(&format!("volumes: the bytes of {name} leave {}", args.host));
+                self.print_message(&format!("volumes: moving the files of {name} off {}", args.host));
                 change(&way, &one, args.losing(), |drive, record| drive.drain_host(record, &args.host))?;
             }
             if answers && known.spec.clients.contains(&args.host) {
                 self.take_host_back(&args.host, true)?;
-                self.print_message(&format!("volumes: {name} is unmounted on {}", args.host));
+                self.print_message(&format!("volumes: unmounting {name} on {}", args.host));
                 change(&way, &one, Vec::new(), |drive, record| drive.unmount(record, Some(vec![args.host.clone()])))?;
             }
         }

@@ -26,7 +26,7 @@ impl UpSession {
             Ok(fresh) => fresh,
             Err(e) => {
                 let why = format!(
-                    "ssh: no new connection was tried, since {e}; the host takes the new files back within {GUARDED_S} s"
+                    "ssh: cannot try a new connection: {e}; the host restores the old files within {GUARDED_S} s"
                 );
                 return hosts.iter().map(|host| (host.clone(), why.clone())).collect();
             }
@@ -50,10 +50,10 @@ impl UpSession {
         }
         let back = |host: &str, outcome: &CommandOutcome| {
             let taken = match take_back(host) {
-                true => "it was taken back".to_string(),
-                false => format!("the host takes it back by itself within {GUARDED_S} s"),
+                true => "they were undone".to_string(),
+                false => format!("the host undoes them within {GUARDED_S} s"),
             };
-            let what = if refused(outcome) { "a new connection fails" } else { "a new connection is no good" };
+            let what = if refused(outcome) { "a new connection fails" } else { "a new connection does not work" };
             format!("ssh: with the new files {what}, and {taken}: {outcome}")
         };
         out.into_iter().map(|r| (r.host.clone(), back(&r.host, &r.outcome))).collect()

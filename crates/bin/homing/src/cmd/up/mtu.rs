@@ -71,7 +71,7 @@ impl UpSession {
                     more => format!(", and {more} more"),
                 };
                 let each: Vec<String> = of_network.into_iter().take(TOLD).collect();
-                lost.push(format!("packets of {bytes} bytes do not come through: {}{more}", each.join(", ")));
+                lost.push(format!("packets of {bytes} bytes do not arrive: {}{more}", each.join(", ")));
             }
         }
         if lost.is_empty() { Ok(()) } else { Err(lost.join("; ")) }

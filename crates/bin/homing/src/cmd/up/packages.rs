@@ -41,7 +41,9 @@ impl UpSession {
         if has_way(&ways) || has_way(&self.ways(&others.map(|host| (host.clone(), Vec::new())).collect())) {
             return Vec::new();
         }
-        let line = |why| format!("packages: no way to a mirror: {why} (try: apt-get update there, or --only AREA,...)");
+        let line = |why| {
+            format!("packages: no mirror can be reached: {why} (try: apt-get update on the host, or --only AREA,...)")
+        };
         ways.into_iter().filter_map(|(host, why)| Some((host, line(why?)))).collect()
     }
 
@@ -81,7 +83,7 @@ impl UpSession {
             return None;
         }
         let mut fetched = Fetched::of(&files, &wanted);
-        let by_themselves = |why: &str| say(&format!("{why}; each host fetches by itself"));
+        let by_themselves = |why: &str| say(&format!("{why}; each host fetches its own packages"));
         let others = self.site.hosts.iter().filter(|host| !wanted.contains_key(*host) && !lost.has(host));
         let (fetch, script) = (Fetch::packages(&files), take_packages(self.lead.as_deref()));
         let load =
@@ -94,7 +96,7 @@ impl UpSession {
             }
             Err(Unbrought::Nobody(whys)) => {
                 say_folded(&say, whys.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-                by_themselves("no host could fetch for all");
+                by_themselves("no host could fetch packages for the others");
                 return None;
             }
             Err(Unbrought::Here(failure)) => {

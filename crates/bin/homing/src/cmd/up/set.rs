@@ -33,7 +33,7 @@ impl UpSession {
             return Err(Failure::usage(format!("the cluster file: {}", faults.join("; "))));
         }
         if self.site.hosts.is_empty() {
-            return Err(Failure::usage("which hosts?").hint("hosts = \"n[1-4]\" in the cluster file"));
+            return Err(Failure::usage("no hosts are named").hint("hosts = \"n[1-4]\" in the cluster file"));
         }
         let areas = self.areas()?;
         let mut came = SetupOutcome::default();
@@ -48,7 +48,7 @@ impl UpSession {
                 let left = guarded(&seen);
                 if !left.is_empty() {
                     let hosts: NodeSet = left.iter().cloned().collect();
-                    let interrupted = format!("{hosts}: an interrupted change of ssh is proved or taken back");
+                    let interrupted = format!("{hosts}: an interrupted change of ssh will be confirmed or undone");
                     self.confirm("setting up hosts", &interrupted)?;
                 }
                 lost.fail(Area::Ssh.name(), self.prove_login(&left, &|host| self.fire(host)));
@@ -90,7 +90,8 @@ impl UpSession {
             if round == ROUNDS {
                 let hosts: NodeSet = plan.phases.iter().flat_map(|p| p.steps.keys().cloned()).collect();
                 return Err(Failure::system(format!(
-                    "after {ROUNDS} rounds {hosts} are still not as wanted; each round ended well and did not last: {}",
+                    "after {ROUNDS} rounds {hosts} still differ from the cluster file; each round succeeded, but \
+                     these changes did not last: {}",
                     things(&plan)
                 ))
                 .hint("homing up --dry-run"));
@@ -135,8 +136,8 @@ impl UpSession {
     fn areas(&self) -> Result<Vec<Area>, Failure> {
         let named: Vec<Area> = self.args.only.iter().filter_map(|name| Area::named(name)).collect();
         if let Some(idle) = named.iter().find(|area| !area.is_wanted(&self.site)) {
-            let failure = Failure::usage(format!("the cluster file wants nothing of {}", idle.name()));
-            return Err(failure.hint("homing help up.md has the keys of [up]"));
+            let failure = Failure::usage(format!("the cluster file has no settings for {}", idle.name()));
+            return Err(failure.hint("homing help up.md lists the keys of [up]"));
         }
         let wanted = |area: &Area| if named.is_empty() { area.is_wanted(&self.site) } else { named.contains(area) };
         Ok(Area::ALL.into_iter().filter(wanted).collect())
@@ -157,7 +158,7 @@ impl UpSession {
             let uid = there.as_ref().map_or(0, |there| there.uid);
             if uid != 0 {
                 *there =
-                    Err(format!("you are user {uid} there, and root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
+                    Err(format!("you log in as user {uid}, but root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
             }
         }
         seen.extend(off.into_iter().map(|(host, why)| (host, Err(why))));
@@ -223,7 +224,8 @@ impl UpSession {
     fn mtu(&self, phase: &ChangePhase, lost: &mut Lost, came: &mut SetupOutcome) {
         self.print_message(&phase.start_line());
         let out: NodeSet = phase.steps.keys().filter(|host| lost.has(host)).cloned().collect();
-        let all = if out.is_empty() { self.set_mtu(phase) } else { Err(format!("{out} takes no part any more")) };
+        let all =
+            if out.is_empty() { self.set_mtu(phase) } else { Err(format!("{out} failed earlier and is left out")) };
         match all {
             Ok(()) => {
                 self.print_message(&phase.line());
@@ -243,10 +245,10 @@ impl UpSession {
         let Some(controller) = self.site.controller().filter(|host| hosts.iter().any(|h| h == host)) else {
             return Vec::new();
         };
-        self.print_message(&format!("slurm: {controller} is asked for its nodes"));
+        self.print_message(&format!("slurm: reading the nodes from {controller}"));
         match self.executor.run(&[(controller.into(), Call::Script(proof(&hosts)))]).remove(0) {
             Ok(said) => unfit(&hosts, &said),
-            Err(why) => vec![(controller.into(), format!("slurm: its nodes are not told: {why}"))],
+            Err(why) => vec![(controller.into(), format!("slurm: cannot read the nodes: {why}"))],
         }
     }
 
@@ -273,9 +275,9 @@ impl UpSession {
         let mut each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
         // A fault that names several hosts is in the list once for each of them.
         each.dedup();
-        Err(Failure::system(format!("not everything is as wanted:\n  {}", each.join("\n  "))).hint(match came.steps {
-            0 => "nothing was changed; the same command sets up when that is mended, with --yes without a question",
-            _ => "the same command goes on when that is mended; homing up --undo takes it back",
+        Err(Failure::system(format!("set-up incomplete:\n  {}", each.join("\n  "))).hint(match came.steps {
+            0 => "nothing was changed; repair these faults, then run the same command again",
+            _ => "repair these faults, then run the same command again; homing up --undo undoes the changes",
         }))
     }
 
@@ -311,7 +313,7 @@ impl UpSession {
 /// Returns the message about faults that are known before the first change. They must not stop a set-up in the middle.
 fn refusal(refused: &[(String, String)]) -> String {
     let lines = alike::folded(refused.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-    format!("nothing was changed; the plan cannot be carried out:\n  {}", lines.join("\n  "))
+    format!("nothing was changed, because the plan has faults:\n  {}", lines.join("\n  "))
 }
 
 /// Returns the names of the things that a plan changes, each once.

@@ -40,7 +40,7 @@ fn summaries(phases: &[ChangePhase], volumes: &[SiteVolume]) -> String {
 fn obstacles(came: &SetupOutcome) -> String {
     let mut failed = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
     failed.dedup();
-    failed.iter().map(|line| format!("cannot be done: {}\n", shown_lines(line))).collect()
+    failed.iter().map(|line| format!("impossible: {}\n", shown_lines(line))).collect()
 }
 
 /// Returns the plan as text: a summary, then hosts with equal steps together, with the changes of files.
@@ -123,7 +123,7 @@ pub fn drift_text(found: &[(String, Drift)]) -> String {
             format!("{}: {}\n{diff}", alike::label(&hosts), shown_lines(&drift.what))
         })
         .collect();
-    if lines.is_empty() { "nothing was changed since\n".into() } else { lines }
+    if lines.is_empty() { "no changes since the set-up\n".into() } else { lines }
 }
 
 /// Returns the changes since the set-up.
@@ -154,7 +154,7 @@ mod tests {
         let text = drift_text(&found);
         assert!(text.starts_with("n[1-2] (2): /etc/hosts was changed since\n    --- /etc/hosts\n"), "{text}");
         assert!(text.contains("\n    -b\n    +c\nn1: user ann was changed since\n"), "{text}");
-        assert_eq!(drift_text(&[]), "nothing was changed since\n");
+        assert_eq!(drift_text(&[]), "no changes since the set-up\n");
         let json = drift_json(&["n1".into()], &found, &SetupOutcome::default(), 1);
         let json: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["hosts"][0]["changed"][1], "user ann was changed since");

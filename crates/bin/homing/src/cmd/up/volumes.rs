@@ -36,7 +36,7 @@ fn message_with_hint(failure: &Failure) -> String {
 pub fn lacking_places(old: &Spec, wanted: &Spec) -> Result<Vec<StorageFolder>, Failure> {
     let name = &wanted.name;
     old.lacks(wanted).map_err(|why| {
-        Failure::usage(format!("volume {name} {why}, and the cluster file has it without"))
+        Failure::usage(format!("volume {name} {why}, which the cluster file does not have"))
             .hint(format!("homing volume status {name}; homing volume drain-host {name} HOST"))
     })
 }
@@ -44,7 +44,7 @@ pub fn lacking_places(old: &Spec, wanted: &Spec) -> Result<Vec<StorageFolder>, F
 /// Returns a note for each of these volumes that exists and is none of `own`.
 fn others_stay<'n>(names: impl Iterator<Item = &'n str>, own: &[String], exists: impl Fn(&str) -> bool) -> Vec<String> {
     let others = names.filter(|name| !own.iter().any(|known| known == name) && exists(name));
-    others.map(|name| format!("volume {name} stays: homing volume delete {name} takes it away")).collect()
+    others.map(|name| format!("volume {name} stays: homing volume delete {name} deletes it")).collect()
 }
 
 impl UpSession {
@@ -174,7 +174,7 @@ impl UpSession {
             let gone = match known {
                 None => Ok(0),
                 Some(_) => {
-                    self.print_message(&format!("undo: volume {name} is taken away"));
+                    self.print_message(&format!("undo: deleting volume {name}"));
                     change(&self.way(), &one(&name), Vec::new(), |drive, record| drive.delete(record))
                 }
             };
@@ -182,7 +182,7 @@ impl UpSession {
                 failed.push((
                     host,
                     format!(
-                        "volume {name} stays, and with it what was set up before it: {}",
+                        "volume {name} stays, and so does everything that was set up before it: {}",
                         message_with_hint(&failure)
                     ),
                 ));
@@ -201,7 +201,7 @@ mod tests {
     fn an_undo_names_the_volumes_that_no_set_up_has_made() {
         let names = ["own", "other", "unmade"].into_iter();
         let notes = others_stay(names, &["own".to_string()], |name| name != "unmade");
-        assert_eq!(notes, ["volume other stays: homing volume delete other takes it away"]);
+        assert_eq!(notes, ["volume other stays: homing volume delete other deletes it"]);
     }
 
     #[test]

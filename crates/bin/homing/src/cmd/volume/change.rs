@@ -86,6 +86,6 @@ pub fn resume(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
 
 /// Undoes an interrupted change.
 pub fn undo(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
-    let told = |what: VolumeChange| Some(format!("{what} is taken back"));
+    let told = |what: VolumeChange| Some(format!("undone: {what}"));
     change(way, args, Vec::new(), |drive, record| drive.undo(record).map(told))
 }

@@ -20,8 +20,8 @@ pub fn list(way: &VolumeOptions, args: List) -> Result<i32, Failure> {
     let folder = homing_volume::folder();
     let (mut specs, mut silent): (BTreeMap<String, Spec>, _) = (BTreeMap::new(), Vec::new());
     for name in VolumeRecord::names(&folder) {
-        let record =
-            VolumeRecord::load(&folder, &name).map_err(|e| Failure::system(format!("the record of {name}: {e}")))?;
+        let record = VolumeRecord::load(&folder, &name)
+            .map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))?;
         specs.extend(record.map(|r| (name, r.spec)));
     }
     let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
@@ -52,7 +52,7 @@ pub fn list(way: &VolumeOptions, args: List) -> Result<i32, Failure> {
 fn listed(silent: &[String]) -> Result<i32, Failure> {
     match silent {
         [] => Ok(0),
-        all => Err(Failure::system(format!("listing volumes: not all are known: {}", all.join("; ")))
+        all => Err(Failure::system(format!("the list of volumes may be incomplete: {}", all.join("; ")))
             .hint("homing exec -w HOSTS true")),
     }
 }
@@ -114,7 +114,7 @@ fn all_names(drive: &Drive, way: &VolumeOptions, args: &Shown) -> Result<BTreeSe
         if let Some(why) = (!hosts.is_empty()).then(|| drive.why_none(&hosts)).flatten() {
             return Err(why);
         }
-        return Err(Failure::usage("no volume is known here").hint("-w 'n[1-4]' asks hosts, as root"));
+        return Err(Failure::usage("this machine has no record of a volume").hint("-w 'n[1-4]' queries hosts, as root"));
     }
     Ok(names)
 }
@@ -178,6 +178,6 @@ fn balance_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson
         let percent = 100.0 * used as f64 / s.size.max(1) as f64;
         println!("{host:<12} {:<28} {:>10} {:>10} {percent:>5.0}%", s.path, bytes(used), bytes(s.free));
     }
-    println!("USED is of the whole disk, whatever else is on it");
+    println!("USED includes all other files on the disk");
     Ok((Value::Null, true))
 }

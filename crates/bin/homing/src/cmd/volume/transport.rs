@@ -7,11 +7,11 @@ pub fn parse(word: &str) -> Result<String, String> {
         "tcp" => Ok(word.into()),
         "rdma" | "tcp,rdma" => {
             Err("GlusterFS has no rdma since version 8: its volumes do not start. MooseFS never had \
-            it. NFS has it as an option of its mounts (proto=rdma), which homing goes by. Over InfiniBand use tcp with \
+            it. NFS has it as an option of its mounts (proto=rdma), which homing uses. Over InfiniBand use tcp with \
             the addresses of IPoIB"
                 .into())
         }
-        _ => Err("there is tcp and nothing else".into()),
+        _ => Err("the only transport is tcp".into()),
     }
 }
 

@@ -23,13 +23,13 @@ fn what_waits_is_changed_and_put_in_another_order() {
     );
     for (line, says) in [
         ("bmod -n 1 1", "job 1 has started"),
-        ("bmod -n 3 3", "3 slots are more than the 2 of its host. Job not modified."),
+        ("bmod -n 3 3", "3 slots requested, its host has 2. Job not modified."),
         ("bmod -o x 3", "-o: it is not changed once the job was submitted"),
         ("bmod -q nosuch 3", "nosuch: No such queue"),
         ("bmod -R 'select[mem>=900000000]' 3", "can never be satisfied"),
         ("bswitch shut 3", "shut: Queue has been closed"),
         ("bmod -n 1 99", "Job <99>: No matching job found"),
-        ("btop 3 2", "a job goes to the first place or the last"),
+        ("btop 3 2", "only position 1 is supported"),
     ] {
         let (code, out, err) = world.sh(line);
         assert!(code == 255 && out.is_empty() && err.contains(says), "{line}: {out}{err}");
@@ -47,7 +47,7 @@ fn what_runs_or_has_ended_is_run_again_under_its_number() {
     world.out("bsub -K 'echo done >> log1'; bsub -K 'echo failed >> log2; test -e again'; bsub 'echo ran >> log3; test -e again || sleep 600'");
     until("the third runs", || world.stat("3") == "RUN" && world.path().join("log3").exists());
     let (code, _, err) = world.sh("brequeue 1");
-    assert!(code == 255 && err.contains("brequeue -d what is done"), "{err}");
+    assert!(code == 255 && err.contains("brequeue -d for a successful job"), "{err}");
     world.out("touch again");
     assert_eq!(world.out("brequeue 3"), "Job <3> is being requeued\n");
     world.out("brequeue -e 2; brequeue -d 1");

@@ -38,7 +38,7 @@ fn queues_and_hosts_are_closed_and_opened_by_who_may() {
         ("badmin qclose", "Queue name must be specified"),
         ("badmin qclose nosuch", "nosuch: No such queue"),
         ("badmin hclose nosuch", "nosuch: Bad host name"),
-        ("badmin reconfig", "badmin: reconfig: those that are there are showconf, qclose"),
+        ("badmin reconfig", "badmin: reconfig: supported are showconf, qclose"),
     ] {
         let (code, _, err) = w.sh(line);
         assert!(code == 255 && err.contains(why), "{line}: {err}");

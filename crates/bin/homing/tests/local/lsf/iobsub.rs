@@ -52,7 +52,8 @@ fn a_disk_of_this_machines_own_is_a_file_server_only_where_the_queue_uses_it() {
     assert!(w.out("bjobs -l 1").contains("Queue <far>"));
     for folder in ["/tmp", "/proc", "/sys/kernel"] {
         let (code, _, err) = w.sh(&format!("cd {folder}; iobsub true"));
-        let told = err.contains("Cannot find fileserver") && err.contains("is each machine's own, and no data");
+        let told = err.contains("Cannot find fileserver")
+            && err.contains("is local to each machine, and holds no shared data");
         assert!(code == 1 && told, "{folder}: {err}");
     }
 }

@@ -127,7 +127,7 @@ fn jobs_are_ended_by_name_by_user_and_all_at_once() {
     assert_eq!(states(), ["RUN", "EXIT", "EXIT", "PEND"]);
     let none = w.homing(&["kill", "pair"]);
     assert_eq!(none.status.code(), Some(255));
-    assert!(String::from_utf8_lossy(&none.stderr).contains("no job of yours"), "{none:?}");
+    assert!(String::from_utf8_lossy(&none.stderr).contains("none of your unfinished jobs"), "{none:?}");
     w.out(&["kill", "--all"]);
     w.homing(&["wait"]);
     until("all have ended", || states() == ["EXIT"; 4]);
@@ -232,7 +232,7 @@ fn a_job_for_a_host_that_is_none_is_refused_at_once() {
     for (host, status, why) in [
         ("n[1-", 255, "\"n[1-\" is no node set"),
         ("@nogroup", 255, "is no node set"),
-        ("n[1-3]", 255, "takes one host, and \"n[1-3]\" names 3"),
+        ("n[1-3]", 255, "takes one host, but \"n[1-3]\" names 3"),
         ("n1,n2", 255, "takes one host"),
         ("n1!n1", 255, "names 0"),
         ("far.invalid", 254, "host far.invalid is unknown"),

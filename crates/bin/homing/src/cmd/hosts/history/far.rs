@@ -10,7 +10,8 @@ use std::time::Duration;
 /// The time limit of a host, which reads a megabyte and prints some lines. A host that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const MISSING: &str = "homing is not in the PATH there: install it (homing help install), then homing hosts --schedule";
+const MISSING: &str =
+    "homing is not in the PATH of the host: install it (homing help install), then run homing hosts --schedule";
 
 /// Returns the samples of each host in the last `age`, in at most `steps` steps and in the order of the names. This
 /// host needs no connection.
@@ -37,7 +38,7 @@ fn reason(outcome: &CommandOutcome, printed: &str) -> String {
         CommandOutcome::Exited(exit::NO_PROGRAM) => MISSING.into(),
         CommandOutcome::Exited(_) => {
             let own = printed.strip_prefix("homing: ");
-            own.map_or_else(|| format!("homing hosts --history there: {printed}"), String::from)
+            own.map_or_else(|| format!("homing hosts --history on the host: {printed}"), String::from)
         }
         other => other.to_string(),
     }
@@ -62,6 +63,6 @@ mod tests {
         // The status is the same in each language.
         assert!(of(127, "sh: 1: homing: nicht gefunden").contains("homing help install"));
         assert_eq!(of(255, "homing: no sample is kept"), "no sample is kept");
-        assert_eq!(of(1, "Killed"), "homing hosts --history there: Killed");
+        assert_eq!(of(1, "Killed"), "homing hosts --history on the host: Killed");
     }
 }

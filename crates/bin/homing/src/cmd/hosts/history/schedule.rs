@@ -27,11 +27,11 @@ pub fn run(names: &[String], undo: bool) -> Result<i32, Failure> {
         match of(name) {
             Some(result) if result.outcome.is_ok() => {
                 let said = String::from_utf8_lossy(&result.stdout).trim().to_string();
-                let what = if undo { "no timer any more" } else { WELL };
+                let what = if undo { "timer removed" } else { WELL };
                 done.push((name, if said.is_empty() { what.into() } else { format!("{what}, {said}") }));
             }
             Some(result) => failed.push((name, result.why())),
-            None => failed.push((name, "it was not asked".into())),
+            None => failed.push((name, "no command was sent to it".into())),
         }
     }
     let lines =
@@ -41,7 +41,7 @@ pub fn run(names: &[String], undo: bool) -> Result<i32, Failure> {
     Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
 }
 
-const HEAD: &str = "# Made by homing hosts --schedule, which writes it anew.\n";
+const HEAD: &str = "# Made by homing hosts --schedule, which overwrites it.\n";
 
 /// Returns the unit of the service. Its starts are not logged: a line a minute carries no information.
 fn service(program: &str) -> String {

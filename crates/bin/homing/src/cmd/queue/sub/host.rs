@@ -11,7 +11,7 @@ pub fn one(text: &str, config: &Config, slurm: bool) -> Result<String, Failure> 
     let set = Cluster::of_queue()?.set(text, None)?;
     let mut hosts = set.iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        let why = format!("homing sub -w takes one host, and {text:?} names {}", set.len());
+        let why = format!("homing sub -w takes one host, but {text:?} names {}", set.len());
         return Err(Failure::usage(why).hint("--nodes N: slots on several hosts; --batch --hosts NODESET: many tasks"));
     };
     if host.starts_with('.') || host.contains('/') {

@@ -43,9 +43,8 @@ pub fn piped() -> Result<Option<RawText>, Failure> {
     read.map_err(|e| Failure::system(format!("cannot read standard input: {e}")))?;
     if text.len() as u64 > LONGEST_INPUT {
         let bound = LONGEST_INPUT >> 20;
-        return Err(
-            Failure::usage(format!("more than {bound} MiB come from standard input")).hint("a file that it reads")
-        );
+        return Err(Failure::usage(format!("standard input has more than {bound} MiB"))
+            .hint("put it into a file that the job reads"));
     }
     Ok(Some(RawText(text)))
 }

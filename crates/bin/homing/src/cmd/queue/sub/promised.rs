@@ -37,13 +37,13 @@ pub fn refuse(spec: &JobSpec, opening: Opening) -> Result<(), Failure> {
         let is_known = !name.as_path().parent().is_some_and(has_mark);
         if let Some(why) = is_known.then(|| fault(name, unwritable)).flatten() {
             return Err(Failure::system(format!("cannot write the output of the job to {why}"))
-                .hint("a file in a folder that exists; without -o: homing peek ID"));
+                .hint("name a file in a folder that exists; without -o: homing peek ID"));
         }
     }
     let input = spec.stdin.as_ref().filter(|name| !has_mark(name.as_path()));
     match input.and_then(|name| fault(name, unreadable)) {
         Some(why) => Err(Failure::usage(format!("cannot read the standard input of the job from {why}"))
-            .hint("an existing file; or --after ID, if job ID makes it")),
+            .hint("name an existing file; or --after ID, if job ID makes it")),
         None => Ok(()),
     }
 }
@@ -83,7 +83,7 @@ impl InputOpener for PromisedInputs<'_> {
             });
         }
         if is_of_this_process(path) {
-            return Err(io::Error::other("it ends with this command: give a file, or the list through a pipe"));
+            return Err(io::Error::other("it ends with this command: name a file, or send the list through a pipe"));
         }
         let whole = self.cwd.join(path);
         match whole.metadata() {

@@ -23,11 +23,11 @@ impl Words {
         let named = named.into_iter().filter_map(|(name, value)| value.as_ref().map(|v| format!("--{name}={v}")));
         let words: Vec<String> = named.chain(self.slurm_arg.iter().cloned()).collect();
         if !slurm && !words.is_empty() {
-            let text = format!("{} is for Slurm, which does not keep this machine's jobs", words.join(" "));
-            return Err(Failure::usage(text).hint("--engine slurm; or leave it out"));
+            let text = format!("{} works only on Slurm, and this queue is not Slurm's", words.join(" "));
+            return Err(Failure::usage(text).hint("--engine slurm; or leave the option out"));
         }
         if let Some(word) = words.iter().find(|w| !w.starts_with('-')) {
-            return Err(Failure::usage(format!("--slurm-arg {word}: it is no option of sbatch's"))
+            return Err(Failure::usage(format!("--slurm-arg {word}: not an option of sbatch"))
                 .hint(format!("--slurm-arg=--{word}")));
         }
         Ok(words)

@@ -17,7 +17,7 @@ pub fn read(own: Args) -> Result<(Args, Option<RawText>), Failure> {
     let Some(script) = piped()?.filter(|script| !script.0.trim_ascii().is_empty()) else { return Ok((own, None)) };
     let all = merge(own, options(&script)?);
     if let Some(host) = &all.host {
-        let why = format!("--host {host}: a script is kept on this machine, and runs here");
+        let why = format!("--host {host}: a script from standard input runs only on this machine");
         return Err(Failure::usage(why).hint("homing sub --host HOST 'sh /path/of/the/script/there'"));
     }
     Ok((all, Some(script)))
@@ -32,13 +32,13 @@ fn options(script: &RawText) -> Result<Args, Failure> {
     let told = |e: clap::Error| {
         let text = e.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Failure::usage(format!("the {MARK} lines of the script: {first}")).hint("homing sub --help")
+        Failure::usage(format!("in the {MARK} lines of the script: {first}")).hint("homing sub --help")
     };
     let found = found.map_err(told)?;
     match found.words.is_empty() && found.batch.is_empty() && found.again.is_empty() {
         true => Ok(found),
-        false => Err(Failure::usage(format!("the {MARK} lines of the script hold more than options of the job"))
-            .hint("the command is the script; --batch and --again belong to the command line")),
+        false => Err(Failure::usage(format!("the {MARK} lines of the script may hold only options of the job"))
+            .hint("the script is the command; put --batch and --again on the command line")),
     }
 }
 
