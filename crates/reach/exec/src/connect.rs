@@ -188,7 +188,7 @@ fn authenticated(host: &str, mut child: Child, cancel: &Cancel, deadline: Instan
             return Err(match woken {
                 Woken::Cancelled => NoWay::Cancelled,
                 _ => NoWay::Outcome(CommandOutcome::Unreachable(format!(
-                    "host {host}: no connection in time; is it overloaded?"
+                    "host {host}: no connection in time; is the host overloaded?"
                 ))),
             });
         }
@@ -198,8 +198,8 @@ fn authenticated(host: &str, mut child: Child, cancel: &Cancel, deadline: Instan
         return Ok(());
     }
     let line = homing_launch::ssh_verdict(host, &words).map(|e| e.to_string()).unwrap_or_else(|| {
-        let last = words.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("it said nothing");
-        format!("host {host}: ssh gave no connection: {last}")
+        let last = words.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("it printed no message");
+        format!("host {host}: ssh could not connect: {last}")
     });
     Err(NoWay::Outcome(CommandOutcome::Unreachable(line)))
 }

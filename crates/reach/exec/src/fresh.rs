@@ -20,7 +20,8 @@ impl Fresh {
         let place = std::env::var_os("XDG_RUNTIME_DIR").unwrap_or_else(|| "/tmp".into());
         let owner_only = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().permissions(owner_only).tempdir_in(&place);
-        let folder = folder.map_err(|e| format!("{} takes no folder for it ({e})", place.display()))?;
+        let folder =
+            folder.map_err(|e| format!("cannot make a folder for connections in {} ({e})", place.display()))?;
         Ok(Fresh { options, folder })
     }
 

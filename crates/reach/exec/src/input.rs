@@ -66,7 +66,7 @@ impl InputSpool {
                     if reserve.is_used_up(&self.file, n) {
                         let (folder, len) = (std::env::temp_dir(), units::bytes(self.state().len));
                         return Err(io::Error::other(format!(
-                            "the disk of {folder:?} has no room for more than {len} of it"
+                            "the disk of {folder:?} has no space for more than {len} of it"
                         )));
                     }
                 }

@@ -131,7 +131,7 @@ impl PoolEvents {
     pub fn refused(hosts: usize, why: &str) -> PoolEvents {
         let (to, events) = sync_channel(hosts);
         for host in 0..hosts {
-            let outcome = CommandOutcome::Unreachable(format!("it was not tried: {why}"));
+            let outcome = CommandOutcome::Unreachable(format!("not tried: {why}"));
             let _ =
                 to.send(HostProgress { host, giver: Giver::Here, what: HostEventKind::Done(outcome, Duration::ZERO) });
         }

@@ -41,7 +41,7 @@ impl Scripts {
 
     /// Returns the scripts of these hosts only, with their bytes. Waits until all of the bytes have come.
     pub fn only(&self, hosts: &[String]) -> io::Result<Scripts> {
-        let Some(bytes) = &self.bytes else { return Err(io::Error::other("the scripts have not come")) };
+        let Some(bytes) = &self.bytes else { return Err(io::Error::other("the scripts did not arrive")) };
         let (spool, mut end) = (InputSpool::empty(&std::env::temp_dir())?, 0);
         let mut kept: HashMap<Range<u64>, Range<u64>> = HashMap::new();
         let mut keep = |part: &Range<u64>| -> io::Result<Range<u64>> {

@@ -159,7 +159,7 @@ fn pipes(command: &Command, ended: &FeederStop) -> io::Result<Pipes> {
 }
 
 fn broken(host: &str, e: impl std::fmt::Display) -> NoWay {
-    NoWay::Outcome(CommandOutcome::Unreachable(format!("host {host}: the command could not be started: {e}")))
+    NoWay::Outcome(CommandOutcome::Unreachable(format!("host {host}: cannot start the command: {e}")))
 }
 
 fn local(command: &Command, ended: &FeederStop, bound: bool) -> Result<CommandSession, NoWay> {
@@ -199,7 +199,7 @@ fn remote(
             Err(Refused::Gone) => return Err(broken(host, "the connection was closed")),
             Err(Refused::Silent) => {
                 connector.retire(host);
-                let said = format!("host {host}: its connection does not answer any more; is it up?");
+                let said = format!("host {host}: the connection no longer answers; is the host up?");
                 return Err(NoWay::Outcome(CommandOutcome::Unreachable(said)));
             }
         }

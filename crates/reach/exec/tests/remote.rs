@@ -108,7 +108,7 @@ fn statuses_are_told_apart() {
     assert_eq!(status("h1", "true"), CommandOutcome::Exited(0), "and the next command has a new connection");
     let stranger = Remote::new(server.options("stranger"));
     let refused = stranger.run(&["h1"], &Command::shell("true")).next().unwrap().outcome;
-    assert!(matches!(&refused, CommandOutcome::Unreachable(why) if why.contains("refuses the key")), "{refused:?}");
+    assert!(matches!(&refused, CommandOutcome::Unreachable(why) if why.contains("refuses the login")), "{refused:?}");
 }
 
 #[test]

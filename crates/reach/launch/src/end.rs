@@ -79,8 +79,8 @@ fn why_ended(via: &Via, status: Option<&WaitIdStatus>) -> String {
     let exit = status.and_then(WaitIdStatus::exit_status);
     match (via, signal, exit) {
         (Via::Local, Some(signal), _) => format!("the guard of its worker was killed by signal {signal}"),
-        (_, Some(signal), _) => format!("the process that carries the link to it was killed by signal {signal}"),
-        (Via::Ssh { .. }, None, Some(255)) => "the link to it was lost, or its worker was killed".into(),
+        (_, Some(signal), _) => format!("the process of its connection was killed by signal {signal}"),
+        (Via::Ssh { .. }, None, Some(255)) => "the connection was lost, or its worker was killed".into(),
         (_, None, Some(exit)) if exit != ALL_ENDED => format!("its worker ended with status {exit}"),
         (_, None, _) => "its worker ended".into(),
     }

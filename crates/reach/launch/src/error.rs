@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The name is no valid destination for ssh.
-    #[error("host {host}: {target:?} is no name that ssh can be given; correct it in --hosts or in the configuration")]
+    #[error("host {host}: {target:?} is not a valid name for ssh; correct it in --hosts or in the configuration")]
     BadTarget {
         /// The host.
         host: String,
@@ -29,7 +29,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// No thread could be started for its channel.
-    #[error("host {host}: no link to it: {source}")]
+    #[error("host {host}: cannot start a thread for its connection: {source}")]
     Thread {
         /// The host.
         host: String,
@@ -55,7 +55,9 @@ pub enum LaunchError {
         said: String,
     },
     /// The host refused the login.
-    #[error("host {host} refuses the key: {said}; `ssh-copy-id {host}` or an agent lets you in without a password")]
+    #[error(
+        "host {host} refuses the login: {said}; use `ssh-copy-id {host}` or an ssh agent to log in without a password"
+    )]
     KeyRefused {
         /// The host.
         host: String,
@@ -64,15 +66,15 @@ pub enum LaunchError {
     },
     /// It answers with another key than the recorded one.
     #[error(
-        "host {host} answers with another host key than the one on record: if it was reinstalled, \
-         `ssh-keygen -R {host}`; if not, somebody else answers"
+        "host {host} answers with another host key than the recorded one: if it was reinstalled, run `ssh-keygen -R \
+         {host}`; if not, another machine answers in its name"
     )]
     HostKeyChanged {
         /// The host.
         host: String,
     },
     /// Its key was never accepted.
-    #[error("host {host}: its host key is not on record: `homing hosts --trust -w {host}` shows it and adds it")]
+    #[error("host {host}: its host key is not recorded: `homing hosts --trust -w {host}` shows and records it")]
     HostKeyUnknown {
         /// The host.
         host: String,
@@ -122,8 +124,8 @@ pub enum LaunchError {
     },
     /// Another kind of machine.
     #[error(
-        "host {host} is {theirs}, this homing is for {ours}: {} is missing; \
-         it is in the archive of homing for {theirs} and in the packages", missing.display()
+        "host {host} is {theirs}, this homing is for {ours}: {} is missing; install it from the archive of homing for \
+         {theirs} or from the packages", missing.display()
     )]
     Architecture {
         /// The host.
@@ -136,7 +138,7 @@ pub enum LaunchError {
         missing: PathBuf,
     },
     /// The program for the host cannot be read here.
-    #[error("host {host}: the program for it cannot be read on this machine: {source}")]
+    #[error("host {host}: cannot read the worker's program for it on this machine: {source}")]
     Program {
         /// The host.
         host: String,
@@ -144,7 +146,7 @@ pub enum LaunchError {
         source: io::Error,
     },
     /// The program was copied but does not run.
-    #[error("host {host}: the worker's program does not run there: {said}; a statically linked homing runs everywhere")]
+    #[error("host {host}: the worker's program does not run on it: {said}; use a statically linked homing")]
     DoesNotRun {
         /// The host.
         host: String,
@@ -152,7 +154,7 @@ pub enum LaunchError {
         said: String,
     },
     /// It fell silent.
-    #[error("host {host}: no word for {seconds} s while the worker was being started; {said}")]
+    #[error("host {host}: no answer for {seconds} s during the start of the worker; {said}")]
     Silent {
         /// The host.
         host: String,
@@ -162,7 +164,7 @@ pub enum LaunchError {
         said: String,
     },
     /// It ended without a hello.
-    #[error("host {host}: the worker ended before it spoke ({status}): {said}")]
+    #[error("host {host}: the worker ended before its first message ({status}): {said}")]
     Ended {
         /// The host.
         host: String,
@@ -172,7 +174,7 @@ pub enum LaunchError {
         said: String,
     },
     /// It is off, and the site's command does not switch it on.
-    #[error("host {host} is switched off, and [power] on does not switch it on: {said}; homing power on {host}")]
+    #[error("host {host} is switched off, and the command [power] on failed: {said}; try: homing power on {host}")]
     NotSwitchedOn {
         /// The host.
         host: String,
@@ -180,7 +182,7 @@ pub enum LaunchError {
         said: String,
     },
     /// It was switched on and is not there yet.
-    #[error("host {host} was switched on {seconds} s ago and does not answer: {last}")]
+    #[error("host {host} was switched on {seconds} s ago and still does not answer: {last}")]
     StillOff {
         /// The host.
         host: String,
@@ -190,7 +192,7 @@ pub enum LaunchError {
         last: Box<LaunchError>,
     },
     /// Slurm gave no worker.
-    #[error("host {host}: Slurm gives no worker there: {said}")]
+    #[error("host {host}: Slurm granted no worker: {said}")]
     Slurm {
         /// The host.
         host: String,
@@ -222,7 +224,7 @@ pub(crate) fn verdict(host: &str, failure: Failure, carrier: Carrier) -> LaunchE
     match failure {
         Failure::Ended => ended(host, status, &words),
         Failure::Silent(patience) => {
-            let said = last_line(&words).unwrap_or("nothing on its error output either").to_string();
+            let said = last_line(&words).unwrap_or("it printed no message").to_string();
             LaunchError::Silent { host, seconds: patience.as_secs(), said }
         }
         Failure::Boot { kind, detail } => boot_failed(host, &kind, detail),
@@ -240,7 +242,7 @@ fn boot_failed(host: String, kind: &str, detail: String) -> LaunchError {
         "write" => LaunchError::CannotWrite { host, said: detail },
         "copy" => LaunchError::DamagedCopy { host },
         "folder" => LaunchError::NoFolder { host, said: detail },
-        _ => LaunchError::Ended { host, status: "its bootstrap gave up".into(), said: format!("{kind} {detail}") },
+        _ => LaunchError::Ended { host, status: "its bootstrap failed".into(), said: format!("{kind} {detail}") },
     }
 }
 
@@ -265,7 +267,7 @@ fn ended(host: String, status: Option<ExitStatus>, words: &str) -> LaunchError {
         }
     }
     let status = status.map_or_else(|| "status unknown".into(), |s| s.to_string());
-    LaunchError::Ended { host, status, said: said(last_line(words).unwrap_or("it said nothing")) }
+    LaunchError::Ended { host, status, said: said(last_line(words).unwrap_or("it printed no message")) }
 }
 
 /// Returns the error in ssh's messages. OpenSSH has one exit status for all; its messages are stable and not
@@ -309,7 +311,7 @@ mod tests {
     fn the_words_of_ssh_become_one_clear_line() {
         let cases = [
             ("ssh: Could not resolve hostname n9: Name or service not known", "host n9 is unknown"),
-            ("Warning: Permanently added 'n9'\nroot@n9: Permission denied (publickey).", "refuses the key"),
+            ("Warning: Permanently added 'n9'\nroot@n9: Permission denied (publickey).", "refuses the login"),
             (
                 "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @\nHost key verification failed.",
                 "another host key",

@@ -114,7 +114,7 @@ fn converse(
             _ => {}
         }
     }
-    Err(Failure::Wire(WireError::Garbled("a thousand lines and no hello".into())))
+    Err(Failure::Wire(WireError::Garbled("a thousand lines without a hello".into())))
 }
 
 /// Returns the program for another kind of machine, after sending its hash and size to the far side.

@@ -127,7 +127,7 @@ impl<T> HostLinks<T> {
         let unbegun = std::mem::take(&mut self.unbegun).into_iter().map(|(at, error)| (at, HostNews::Refused(error)));
         let lost = self.links.iter_mut().enumerate().filter(|(_, link)| link.is_silent(now)).map(|(at, link)| {
             link.unlink(Standing::Lost, Duration::ZERO);
-            let reason = format!("the link to it was lost: nothing was heard for {HOST_LOST_S} s");
+            let reason = format!("the connection was lost: no message for {HOST_LOST_S} s");
             (at, HostNews::Lost(reason, None))
         });
         unbegun.chain(lost).collect()
@@ -139,7 +139,7 @@ impl<T> HostLinks<T> {
         let link = &self.links[at];
         if matches!(link.plan.via, Via::Ssh { .. }) && !link.followed && self.silence.explains(now) {
             let plan = link.plan.clone();
-            self.add_note(at, &format!("{} is connected to anew: the run had stood still", plan.name), now);
+            self.add_note(at, &format!("{} is reconnected: this run had been suspended", plan.name), now);
             self.follow(at, plan);
         }
     }

@@ -74,7 +74,7 @@ impl Payload {
         if hash(&bytes) != self.sha256 {
             // The program was changed in place, and its times were set back.
             let _ = self.cache.as_deref().map(|dir| fs::remove_file(dir.join(kept(&self.exe))));
-            return Err(io::Error::other("homing's own program is not what it was in the last run; run it again"));
+            return Err(io::Error::other("homing's own program has changed since the last run; run the command again"));
         }
         Ok(read.insert(Arc::new(bytes)).clone())
     }

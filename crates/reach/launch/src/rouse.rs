@@ -82,7 +82,7 @@ impl SwitchCommand {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let seconds = patience.as_secs();
             return Err(format!(
-                "{command}: it had not ended after {seconds} s ([power] switch_s of the cluster file)"
+                "{command}: it had not ended after {seconds} s ([power] switch_s in the cluster file)"
             ));
         };
         ended(command, status, &said)
@@ -98,7 +98,7 @@ fn ended(command: &str, status: ExitStatus, said: &File) -> Result<(), String> {
     let from = said.metadata().map_or(0, |meta| meta.len()).saturating_sub(SAID as u64);
     let read = said.read_at(&mut bytes, from).unwrap_or(0);
     let text = String::from_utf8_lossy(&bytes[..read]);
-    Err(format!("{command}: {status}: {}", crate::error::last_line(&text).unwrap_or("it says nothing")))
+    Err(format!("{command}: {status}: {}", crate::error::last_line(&text).unwrap_or("it printed no message")))
 }
 
 #[cfg(test)]
@@ -148,6 +148,6 @@ mod tests {
     fn a_command_that_hangs_is_ended_and_the_setting_is_named() {
         let switch = SwitchCommand { command: "exec sleep 600".into(), patience: Duration::ZERO };
         let said = switch.run().unwrap_err();
-        assert_eq!(said, "exec sleep 600: it had not ended after 0 s ([power] switch_s of the cluster file)");
+        assert_eq!(said, "exec sleep 600: it had not ended after 0 s ([power] switch_s in the cluster file)");
     }
 }

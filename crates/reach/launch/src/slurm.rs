@@ -182,7 +182,8 @@ fn failed(
         Some(Failure::Ended) => {
             let (_, words) = carrier.last_words(Duration::from_secs(10));
             let fate = homing_slurm::fate(job.as_deref(), None, &words);
-            let said = fate.map(|f| f.text).or_else(|| complaint(&words)).unwrap_or("srun ended without a word".into());
+            let said =
+                fate.map(|f| f.text).or_else(|| complaint(&words)).unwrap_or("srun ended without a message".into());
             LaunchError::Slurm { host: host.into(), said: seat.request.refusal(&said) }
         }
         Some(other) => verdict(host, other, carrier),

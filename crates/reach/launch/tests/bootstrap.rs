@@ -258,7 +258,7 @@ fn the_end_of_a_worker_is_told_as_far_as_it_is_known() {
     let is = |how, reason: &str| (how, reason.to_string());
     // No guard has reported that the tasks have ended.
     assert_eq!(reason(Via::Local, "kill -9 $$"), is("cut", "the guard of its worker was killed by signal 9"));
-    assert_eq!(reason(far(), "exit 255"), is("cut", "the link to it was lost, or its worker was killed"));
+    assert_eq!(reason(far(), "exit 255"), is("cut", "the connection was lost, or its worker was killed"));
     assert_eq!(reason(far(), "exit 7"), is("cut", "its worker ended with status 7"));
     let all_ended = format!("exit {}", homing_launch::wire::ALL_ENDED);
     for via in [Via::Local, far()] {

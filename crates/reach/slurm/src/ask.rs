@@ -36,7 +36,8 @@ pub fn is_configured() -> bool {
 
 /// Returns the nodes of `partition`, or of the default partition.
 pub fn nodes(partition: Option<&str>) -> Result<Vec<SlurmNode>, AskError> {
-    let text = query_slurm("asking Slurm for its nodes", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
+    let text =
+        query_slurm("reading the nodes from Slurm", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
     Ok(parse_nodes(&text, partition))
 }
 
@@ -44,28 +45,28 @@ pub fn nodes(partition: Option<&str>) -> Result<Vec<SlurmNode>, AskError> {
 pub fn nodes_named(names: &[String]) -> Result<Vec<SlurmNode>, AskError> {
     let list = format!("--nodes={}", names.join(","));
     let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
-    let text = query_slurm("asking Slurm for the state of nodes", &words)?;
+    let text = query_slurm("reading the state of nodes from Slurm", &words)?;
     Ok(rows(&text).map(|(_, node)| node).collect())
 }
 
 /// Returns the nodes of a reservation; an error if there is none of that name.
 pub fn reservation(name: &str) -> Result<Vec<String>, AskError> {
     let words = ["scontrol", "show", "reservation", "--oneliner", name];
-    let text = query_slurm("asking Slurm for a reservation", &words)?;
+    let text = query_slurm("reading a reservation from Slurm", &words)?;
     Ok(reserved(text.trim()).unwrap_or_default())
 }
 
 /// Returns Slurm's switches; none if it has no topology, or does not answer.
 pub fn switches() -> Vec<Switch> {
-    query_slurm("asking Slurm for its topology", &["scontrol", "show", "topology"])
+    query_slurm("reading the topology from Slurm", &["scontrol", "show", "topology"])
         .map_or_else(|_| Vec::new(), |t| parse_topology(&t))
 }
 
 /// Returns the licences that Slurm counts, with the users who have them.
 pub fn licenses() -> Result<Vec<License>, AskError> {
-    let text = query_slurm("asking Slurm for its licences", &["scontrol", "show", "licenses", "--oneliner"])?;
+    let text = query_slurm("reading the licences from Slurm", &["scontrol", "show", "licenses", "--oneliner"])?;
     let words = ["squeue", "--noheader", "--states=RUNNING", "--format", "%u|%W"];
-    Ok(parse_licenses(&text, &query_slurm("asking Slurm who has licences", &words)?))
+    Ok(parse_licenses(&text, &query_slurm("reading the users of licences from Slurm", &words)?))
 }
 
 /// Hours of ten years, the longest time that is requested from the accounting.
@@ -78,13 +79,16 @@ pub fn books(age: Duration, all: bool) -> Result<Vec<Booked>, AskError> {
     let format = format!("--format={SACCT_FORMAT}");
     let mut words = vec!["env", "SLURM_TIME_FORMAT=%s", "sacct", "--parsable2", "--noheader", &since, &format];
     words.extend(all.then_some("--allusers"));
-    Ok(booked(&query_slurm("asking Slurm for its books", &words)?))
+    Ok(booked(&query_slurm("reading the accounting of Slurm", &words)?))
 }
 
 /// Returns slurmctld's state of a job; `None` if it knows no such job or does not answer.
 pub fn job(id: &str) -> Option<JobState> {
     job_state(
-        query_slurm("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", id]).ok()?.lines().next()?,
+        query_slurm("reading the state of a job from Slurm", &["scontrol", "show", "job", "--oneliner", id])
+            .ok()?
+            .lines()
+            .next()?,
     )
 }
 
@@ -140,7 +144,7 @@ pub fn command(
         return Ok(text);
     }
     let said = err.join().unwrap_or_default();
-    Err(failed(format!("ended with {status}: {}", said.trim().lines().last().unwrap_or("it said nothing"))))
+    Err(failed(format!("ended with {status}: {}", said.trim().lines().last().unwrap_or("it printed no message"))))
 }
 
 fn reader(stream: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {

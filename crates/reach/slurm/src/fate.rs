@@ -66,8 +66,8 @@ pub fn fate(job: Option<&str>, state: Option<&JobState>, output: &str) -> Option
     let cause = heard.or_else(known)?.0;
     let name = job.map_or_else(|| "its job".to_string(), |id| format!("job {id}"));
     let (text, counts, ask_again) = match cause {
-        Cause::Memory => (format!("Slurm killed {name}: OUT_OF_MEMORY; --mem-per-task asks for more"), true, true),
-        Cause::Time => (format!("Slurm killed {name}: TIMEOUT; --time asks for longer"), true, true),
+        Cause::Memory => (format!("Slurm killed {name}: OUT_OF_MEMORY; --mem-per-task requests more"), true, true),
+        Cause::Time => (format!("Slurm killed {name}: TIMEOUT; --time requests more"), true, true),
         Cause::Preemption => (format!("Slurm killed {name}: PREEMPTED"), false, true),
         Cause::Node => (format!("Slurm ended {name}: NODE_FAIL"), false, false),
         Cause::Cancelled => (format!("Slurm ended {name}: CANCELLED"), false, false),

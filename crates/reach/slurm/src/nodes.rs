@@ -42,7 +42,7 @@ impl SlurmNode {
     pub fn is_wanted_empty(&self) -> Option<String> {
         let leaves = ["drain", "fail", "power_down", "powering_down"].iter().any(|s| self.state.starts_with(s));
         let why = if self.reason.is_empty() { String::new() } else { format!(" ({})", self.reason) };
-        leaves.then(|| format!("Slurm has it {}{why}", self.state))
+        leaves.then(|| format!("its state in Slurm is {}{why}", self.state))
     }
 
     /// Whether a file system means this node by `host`.
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(usable, [true, true, false, false]);
         assert_eq!((nodes[1].idle_cpus, nodes[1].cpus), (1, 2));
         assert_eq!(nodes[2].reason, "disk | swap");
-        assert_eq!(nodes[2].is_wanted_empty().as_deref(), Some("Slurm has it drained (disk | swap)"));
+        assert_eq!(nodes[2].is_wanted_empty().as_deref(), Some("its state in Slurm is drained (disk | swap)"));
         assert_eq!(nodes[1].is_wanted_empty(), None);
         let state = |s: &str| SlurmNode { state: s.into(), ..nodes[0].clone() };
         assert!(state("idle~").is_usable(false) && state("mixed-").is_usable(false));

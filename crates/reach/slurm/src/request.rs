@@ -101,7 +101,7 @@ impl WorkerRequest {
         let asked: Vec<String> = self.given().chain(licenses).chain(self.extra.iter().cloned()).collect();
         match asked.is_empty() {
             true => format!("{message}; neither --account nor --qos was given: {advice}"),
-            false => format!("{message}; it was asked for with {}: {advice}", asked.join(" ")),
+            false => format!("{message}; the request had {}: {advice}", asked.join(" ")),
         }
     }
 }

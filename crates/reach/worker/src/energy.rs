@@ -82,7 +82,7 @@ pub(crate) fn measure(
         if !meter.is_empty() {
             match read_watts(&meter, PATIENCE) {
                 Ok(first) => measured.keep_asking(MeteredBy::Meter, first, || read_watts(&meter, PATIENCE).ok()),
-                Err(why) => note(format!("the meter of [power] is not used here: {why}")),
+                Err(why) => note(format!("the meter of [power] is not used on this host: {why}")),
             }
         }
         if let Some(first) = firmware_watts(Path::new(HWMON)) {
@@ -101,7 +101,7 @@ fn read_watts(meter: &str, patience: Duration) -> Result<f64, String> {
     let text = String::from_utf8_lossy(&text);
     watts(&text).ok_or_else(|| {
         let shown: String = text.trim().chars().take(SHOWN).collect();
-        format!("{meter:?} printed {shown:?}, which tells no watts")
+        format!("{meter:?} printed {shown:?}, which is not a number of watts")
     })
 }
 
@@ -115,7 +115,7 @@ mod tests {
         let long = Duration::from_secs(60);
         assert_eq!(read_watts("echo 'Instantaneous power reading: 214 Watts'", long), Ok(214.0));
         let why = |meter: &str, patience| read_watts(meter, patience).unwrap_err();
-        assert!(why("echo many", long).ends_with("printed \"many\", which tells no watts"));
+        assert!(why("echo many", long).ends_with("printed \"many\", which is not a number of watts"));
         assert!(why("exit 1", long).contains("failed: exit status: 1"));
         assert!(why("sleep 1000", Duration::ZERO).contains("did not end within 0 s"));
     }
@@ -132,6 +132,6 @@ mod tests {
         let energy = measured.look().unwrap();
         assert!(energy.by == MeteredBy::Meter && (energy.uj / 100).abs_diff(energy.us) <= 1, "{energy:?}");
         measure(Arc::new(EnergyMeter::new()), "echo many".into(), move |why| drop(told.send(why))).unwrap();
-        assert!(notes.recv().unwrap().starts_with("the meter of [power] is not used here: \"echo many\""));
+        assert!(notes.recv().unwrap().starts_with("the meter of [power] is not used on this host: \"echo many\""));
     }
 }

@@ -5,14 +5,14 @@ use crate::{UNGUARDED, begin, end_all};
 
 /// Serves a branch on standard input and output; returns the exit status.
 pub fn lead_stdio() -> i32 {
-    let Some(guarded) = begin("leader", "heard nothing", "its links") else { return UNGUARDED };
+    let Some(guarded) = begin("leader", "received no message", "its links") else { return UNGUARDED };
     let mut out = std::io::stdout();
     if homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).is_err() {
         return 1;
     }
     let served = homing_launch::serve(std::io::stdin(), out, move || guarded.renew());
     if let Err(error) = &served {
-        homing_os::say!("homing: the leader cannot go on: {error}");
+        homing_os::say!("homing: the leader failed: {error}");
     }
     end_all();
     i32::from(served.is_err())

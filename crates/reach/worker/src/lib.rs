@@ -55,7 +55,7 @@ pub use view::enter_view;
 /// Serves the wire protocol on standard input and output; returns the exit status. `words` are the arguments after
 /// its role: none, or [`homing_launch::wire::CHILD`].
 pub fn main_stdio(words: &[OsString]) -> i32 {
-    let Some(guarded) = begin("worker", "stood still", "its tasks") else { return UNGUARDED };
+    let Some(guarded) = begin("worker", "made no progress", "its tasks") else { return UNGUARDED };
     let leased = words.first().is_none_or(|word| word != homing_launch::wire::CHILD);
     let status = serve(std::io::stdin(), std::io::stdout(), leased, move || guarded.renew());
     end_all();

@@ -80,7 +80,7 @@ pub fn serve(
     let holder = shared.clone();
     let (news, inbox) = channel();
     if let Err(error) = begin(move || holder.release_held()).and_then(|_| begin(move || read(input, &news))) {
-        homing_os::say!("homing: the worker cannot begin: {error}");
+        homing_os::say!("homing: the worker cannot start: {error}");
         return 1;
     }
     let status = converse(&inbox, &shared, host, leased, heard);
@@ -124,7 +124,7 @@ fn converse(
                 heard();
                 for message in messages {
                     if let Err(error) = session.obey(message) {
-                        homing_os::say!("homing: the worker cannot go on: {error}");
+                        homing_os::say!("homing: the worker failed: {error}");
                         return 1;
                     }
                 }

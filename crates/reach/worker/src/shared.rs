@@ -243,7 +243,7 @@ mod tests {
             shared.freed.notify_all();
             assert_eq!(waits.join().unwrap(), Some(Attempted::Among));
         });
-        assert_eq!(shared.room(|| true, Attempted::Among), None, "nobody wants it any more");
+        assert_eq!(shared.room(|| true, Attempted::Among), None, "the request was cancelled");
         lock(&shared.orders).idle = 1;
         assert_eq!(shared.room(|| false, Attempted::Among), Some(Attempted::Alone));
         assert_eq!(shared.room(|| false, Attempted::Alone), None);

@@ -195,10 +195,10 @@ fn a_leader_that_is_killed_takes_its_branch_alone_with_it() {
     let leader = rustix::process::Pid::from_raw(world.leader("here-n1")).unwrap();
     rustix::process::kill_process(leader, rustix::process::Signal::KILL).unwrap();
     heads.until(1..=4, "astray");
-    let why =
-        "n1 leads no more: its channel has ended (homing: the leader was killed by signal 9; its links are ended)";
+    let why = "n1 no longer leads its branch: its connection has ended (homing: the leader was killed by signal 9; \
+        its links are ended)";
     assert!((1..=4).all(|n| heads.whys[&n] == why), "{:?}", heads.whys);
-    let note = format!("connected to from here and not along the tree: n[1-4] (4): {why}");
+    let note = format!("connected directly, not through the tree: n[1-4] (4): {why}");
     assert_eq!(heads.notes.recv().unwrap(), note);
     world.until_ended(&["here-n1", "n1-n2", "n1-n3", "n1-n4"]);
     (5..=8).for_each(|n| heads.say(n, &ToWorker::Ping));
@@ -227,7 +227,7 @@ fn a_host_that_its_leader_does_not_reach_is_left_to_another_way() {
     let heads = world.attend(1..=8, 2);
     assert_eq!(heads.answered(), ["up", "up", "astray", "astray", "up", "up", "up", "up"]);
     let note = heads.notes.recv().unwrap();
-    let begin = "connected to from here and not along the tree: n[3-4] (2): host n[3-4] cannot be reached: ssh: ";
+    let begin = "connected directly, not through the tree: n[3-4] (2): host n[3-4] cannot be reached: ssh: ";
     assert!(note.starts_with(begin), "{note}");
     assert!(heads.notes.try_recv().is_err(), "one note for a leader");
 }
@@ -262,7 +262,7 @@ fn a_leader_that_tells_of_others_is_not_believed() {
     lies(&world, r"\003\000\000\000\001\011\000");
     let heads = world.attend(1..=8, 2);
     assert_eq!(heads.answered(), ["astray"; 8]);
-    let why = "n1 leads no more: it tells of a host that was not given to it";
+    let why = "n1 no longer leads its branch: it reports a host that is not in its branch";
     assert!((1..=4).all(|n| heads.whys[&n] == why), "{:?}", heads.whys);
     world.until_ended(&["here-n1", "here-n5"]);
 }
@@ -273,6 +273,10 @@ fn members_of_a_leader_that_says_hello_and_nothing_more_are_left_to_another_way(
     lies(&world, "");
     let heads = world.attend(1..=8, 2);
     assert_eq!(heads.answered(), ["astray"; 8]);
-    assert!((1..=4).all(|n| heads.whys[&n] == "n1 leads no more: it has said nothing for 20 s"), "{:?}", heads.whys);
+    assert!(
+        (1..=4).all(|n| heads.whys[&n] == "n1 no longer leads its branch: it has sent nothing for 20 s"),
+        "{:?}",
+        heads.whys
+    );
     world.until_ended(&["here-n1", "here-n5"]);
 }

@@ -143,7 +143,7 @@ fn a_leader_that_reaches_nobody(world: &World) {
     // Two leaders, and three hosts with a direct connection.
     assert_eq!(count, 5, "{}", told.said);
     told.all_ended_once(8);
-    let note = "homing: connected to from here and not along the tree: n[2-4] (3): host n[2-4] ";
+    let note = "homing: connected directly, not through the tree: n[2-4] (3): host n[2-4] ";
     assert!(told.said.starts_with(note) && told.said.lines().count() == 1, "{}", told.said);
 }
 
@@ -159,9 +159,9 @@ fn a_leader_that_is_killed(world: &World) {
     world.up.lab.ok("n1", "pkill -KILL -f '/worker-[^ ]* [l]ead'");
     let told = world.told(run);
     told.all_ended_once(TASKS);
-    let note =
-        "homing: connected to from here and not along the tree: n[1-4] (4): n1 leads no more: its channel has ended";
-    assert!(told.said.contains(note) && told.said.contains("homing: host n4 refuses the key"), "{}", told.said);
+    let note = "homing: connected directly, not through the tree: n[1-4] (4): n1 no longer leads its branch: its \
+        connection has ended";
+    assert!(told.said.contains(note) && told.said.contains("homing: host n4 refuses the login"), "{}", told.said);
     assert_eq!(told.said.lines().count(), 2, "{}", told.said);
     // The hosts of its branch came back, and no other host was lost.
     let hosts = |event| told.of(event).map(|told| told["host"].as_str().unwrap()).collect::<Vec<_>>();
@@ -253,7 +253,10 @@ fn a_build_that_loses_a_leader_and_a_host(world: &World) {
     let again = || world.hosts.iter().map(|host| held.ran(host)).sum::<usize>() == 12;
     until("what ran on the branch runs again", again);
     let said = held.made(&world.hosts);
-    told_once(&said, "homing make: connected to from here and not along the tree: n[1-4] (4): n1 leads no more: ");
+    told_once(
+        &said,
+        "homing make: connected directly, not through the tree: n[1-4] (4): n1 no longer leads its branch: ",
+    );
     told_once(&said, "homing make: n8 gets no new tasks: ");
     told_once(&said, "homing make: n8 is lost: ");
 }
@@ -273,7 +276,10 @@ fn a_build_whose_hosts_are_switched_off(world: &World) {
     off("n7");
     let left: Vec<String> = left.into_iter().filter(|host| host != "n7").collect();
     let said = held.made(&left);
-    told_once(&said, "homing make: connected to from here and not along the tree: n[1-4] (4): n1 leads no more: ");
+    told_once(
+        &said,
+        "homing make: connected directly, not through the tree: n[1-4] (4): n1 no longer leads its branch: ",
+    );
     told_once(&said, "homing make: host n1 cannot be reached: ");
     told_once(&said, "homing make: n7 is lost: ");
 }

@@ -14,7 +14,7 @@ use std::process::Command;
 const INSIDE: &str = "HOMING_TEST_NFS";
 
 /// The message where the server may give a task a name space of its own.
-const VIEW: &str = "tasks see it under the usual name";
+const VIEW: &str = "tasks see it under its usual name";
 
 /// Raises two guests on `kind`, of which n1 serves. Returns `None` where that is impossible.
 fn guests(name: &str, kind: &str) -> Option<(Program, Lab)> {

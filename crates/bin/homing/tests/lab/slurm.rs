@@ -112,7 +112,7 @@ fn what_the_cluster_does(lab: &Lab) {
     lab.ok("n1", "scontrol update nodename=n3 state=resume 2>/dev/null || true");
     all_idle_again(lab);
     let err = in_mid_run(lab, "", "sleep 4", "scontrol update nodename=n3 state=drain reason=disk");
-    assert!(err.contains("n3 gets no new tasks: Slurm has it drain") && err.contains("disk"), "{err}");
+    assert!(err.contains("n3 gets no new tasks: its state in Slurm is drain") && err.contains("disk"), "{err}");
     // Now the node is drained from the start.
     let out = lab.ok("n1", &format!("cd /data; {EXE} run -q 'hostname #' ::: f*"));
     assert!(out.lines().count() == FILES && !out.contains("n3"), "{out}");

@@ -41,7 +41,7 @@ fn between_hosts() {
     let server = "unshare -m sh -c 'mount --bind /other /scratch/x; exec /usr/lib/openssh/sftp-server'";
     lab.ok("n2", &format!("mkdir /hidden; sshfs -o sftp_server=\"{server}\" n1:/scratch/x /hidden"));
     let (status, out, err) = lab.told("n2", &format!("cd /hidden && {EXE} run --on ssh --hosts n1 'cat {{}}' ::: f"));
-    assert!(err.contains("/hidden is not mounted there, and no directory there is it"), "{out}{err}");
+    assert!(err.contains("/hidden is not mounted, and no local directory has its files"), "{out}{err}");
     assert!(status != Some(0) && out.is_empty(), "{out}{err}");
     lab.ok("n1", "! ls -A /scratch/x /scratch/x/in /root/rel /other | grep nonce");
 }
@@ -55,7 +55,7 @@ fn at_the_server(lab: &Lab, dir: &str, user: &str, point: &str, there: &str) {
     let run = format!("cd {dir} && {user} {EXE} run --on ssh --hosts n1 -k 'hostname; pwd; sha256sum {{}}' ::: f*");
     let (status, out, err) = lab.told("n2", &run);
     assert_eq!(status, Some(0), "{out}{err}");
-    let note = format!("n1: it serves {point} from its own {there}; tasks see it under the usual name");
+    let note = format!("n1: it serves {point} from its own {there}; tasks see it under its usual name");
     assert!(err.contains(&note) && err.contains("(100 %)"), "{err}");
     let sums = lab.ok("n2", &format!("cd {dir} && for f in f*; do echo n1; pwd; sha256sum \"$f\"; done"));
     assert_eq!(out, sums);

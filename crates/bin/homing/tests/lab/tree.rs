@@ -130,7 +130,7 @@ fn a_leader_that_reaches_nobody(world: &World) {
     lab.ok("n1", "mv /root/key /root/.ssh/id_ed25519");
     assert_eq!(told["exit"], 0, "{said}");
     assert_eq!(givers(&told), ["", "", "", "", "", "n5", "n5", "n5"], "{said}");
-    assert!(said.starts_with("homing: served from here and not along the tree: n[2-4] (3): host n[2-4] "), "{said}");
+    assert!(said.starts_with("homing: served directly, not through the tree: n[2-4] (3): host n[2-4] "), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     world.has_it_and_nothing_else();
 }
@@ -143,8 +143,8 @@ fn a_leader_that_is_killed(world: &World) {
     world.up.lab.ok("n1", "pkill -KILL -f '[t]ree-host'");
     let (told, said) = read(&push.wait_with_output().unwrap());
     assert_eq!(told["exit"], 0, "{said}");
-    let note = "served from here and not along the tree: n";
-    assert!(said.contains(note) && said.contains("n1 leads no more: its channel has ended"), "{said}");
+    let note = "served directly, not through the tree: n";
+    assert!(said.contains(note) && said.contains("n1 no longer leads its branch: its connection has ended"), "{said}");
     assert_eq!(said.matches(note).count(), 1, "{said}");
     assert_eq!((givers(&told)[2], givers(&told)[7]), ("", "n5"), "{told}");
     // The guard of the leader was killed too. The next leader there removes the folder.
@@ -220,7 +220,7 @@ fn a_command_is_not_run_twice_when_its_leader_is_killed(world: &World) {
     for row in told["hosts"].as_array().unwrap() {
         let lost = row["host"].as_str().unwrap() < "n5";
         assert_eq!(row["outcome"], if lost { "lost" } else { "ok" }, "{told}");
-        assert!(!lost || row["reason"].as_str().unwrap().contains("n1 leads no more"), "{told}");
+        assert!(!lost || row["reason"].as_str().unwrap().contains("n1 no longer leads its branch"), "{told}");
     }
     world.hosts.iter().for_each(|host| assert_eq!(world.up.lab.ok(host, "cat /srv/ran"), "ran\n", "{host}"));
 }
@@ -244,7 +244,7 @@ fn a_leader_that_tells_of_others(world: &World) {
     crate::setup::lies(&world.up.lab, "n1", r#"s/"begun":1\b/"begun":4/g"#);
     let (told, said) = world.pushed(&["--tree", "4"]);
     assert_eq!(told["exit"], 0, "{said}");
-    assert!(said.contains("n1 leads no more: it tells of a host that was not given to it"), "{said}");
+    assert!(said.contains("n1 no longer leads its branch: it reports a host that is not in its branch"), "{said}");
     assert_eq!((givers(&told)[1], &givers(&told)[4..]), ("", &["", "n5", "n5", "n5"][..]), "{told}");
     world.has_it_and_nothing_else();
 }

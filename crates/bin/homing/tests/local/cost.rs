@@ -125,7 +125,7 @@ fn a_meter_that_tells_rubbish_is_named_and_nothing_is_invented() {
         .status();
     assert!(run.unwrap().success());
     let said = fs::read_to_string(world.path("said")).unwrap();
-    assert!(said.contains("the meter of [power] is not used here: \"echo many\" printed \"many\""), "{said}");
+    assert!(said.contains("the meter of [power] is not used on this host: \"echo many\" printed \"many\""), "{said}");
     let told = world.out(&["report", "last", "--cost"]);
     assert!(!told.contains("EUR") && told.contains("[cost] has no price of a host\n"), "{told}");
     assert!(!told.contains("the meter of [power] on"), "{told}");

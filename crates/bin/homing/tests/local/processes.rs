@@ -119,7 +119,7 @@ fn a_worker_that_stands_still_is_ended_with_its_tasks_when_its_lease_is_over() {
     kill(running.worker, rustix::process::Signal::STOP);
     let output = running.all_end();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("the worker stood still for 26 s and was ended with its tasks"), "{said}");
+    assert!(said.contains("the worker made no progress for 26 s and was ended with its tasks"), "{said}");
 }
 
 /// Stops them as Ctrl-Z does. The pause is longer than the silence that a worker elsewhere, or a coordinator,
@@ -172,7 +172,7 @@ fn stopped(dir: &Path, args: &[&str]) -> Output {
     let output = run.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
-    assert!(said.contains("far is connected to anew: the run had stood still"), "{said}");
+    assert!(said.contains("far is reconnected: this run had been suspended"), "{said}");
     output
 }
 

@@ -4,7 +4,7 @@ use super::Errand;
 use super::words::LeaderMessage;
 use crate::{CommandOutcome, HostEventKind};
 
-const STRANGER: &str = "it tells of a host that was not given to it";
+const STRANGER: &str = "it reports a host that is not in its branch";
 
 /// The hosts of a branch while its leader is connected.
 #[derive(Debug)]
@@ -42,8 +42,8 @@ impl Branch {
             LeaderMessage::Alive(_) => return Err(STRANGER.into()),
             LeaderMessage::Note(text) => return Ok(LeaderEvent::Note(text)),
             LeaderMessage::End if self.ended.iter().all(|ended| *ended) => return Ok(LeaderEvent::End),
-            LeaderMessage::End => return Err("it says that all is done, and has not told of all".into()),
-            LeaderMessage::Folder(_) => return Err("it names a second folder".into()),
+            LeaderMessage::End => return Err("it ended its report before all hosts had ended".into()),
+            LeaderMessage::Folder(_) => return Err("it sent a second folder".into()),
             LeaderMessage::Begun(host) => (host, HostEventKind::Begun),
             LeaderMessage::Out(host, bytes) => (host, HostEventKind::Stdout(bytes.0)),
             LeaderMessage::Err(host, bytes) => (host, HostEventKind::Stderr(bytes.0)),
@@ -51,7 +51,7 @@ impl Branch {
         };
         match self.ended.get_mut(host) {
             None => return Err(STRANGER.into()),
-            Some(true) => return Err("it tells of a host twice".into()),
+            Some(true) => return Err("it reports a host that has already ended".into()),
             Some(ended) => *ended = matches!(what, HostEventKind::Done(..)),
         }
         match what {
@@ -119,11 +119,11 @@ mod tests {
         assert!(matches!(hear(LeaderMessage::Begun(0)), Ok(LeaderEvent::Event(0, HostEventKind::Begun))));
         assert!(matches!(hear(done(0, CommandOutcome::Exited(0))), Ok(LeaderEvent::Event(0, HostEventKind::Done(..)))));
         assert!(hear(done(0, CommandOutcome::Exited(0))).unwrap_err().contains("twice"));
-        assert!(hear(done(3, CommandOutcome::Exited(0))).unwrap_err().contains("not given"));
+        assert!(hear(done(3, CommandOutcome::Exited(0))).unwrap_err().contains("not in its branch"));
         assert!(matches!(hear(LeaderMessage::Alive(vec![1, 2])), Ok(LeaderEvent::Alive(hosts)) if hosts == [1, 2]));
-        assert!(hear(LeaderMessage::Alive(vec![1, 3])).unwrap_err().contains("not given"));
+        assert!(hear(LeaderMessage::Alive(vec![1, 3])).unwrap_err().contains("not in its branch"));
         assert!(hear(LeaderMessage::Begun(usize::MAX)).is_err() && hear(LeaderMessage::Folder("/x".into())).is_err());
-        assert!(hear(LeaderMessage::End).unwrap_err().contains("not told of all"));
+        assert!(hear(LeaderMessage::End).unwrap_err().contains("before all hosts had ended"));
         assert_eq!(branch.open(), [1, 2]);
     }
 

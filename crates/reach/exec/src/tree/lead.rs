@@ -29,7 +29,7 @@ pub(super) fn lead<E: Errand>(all: &All<E>, of: &[usize]) -> Left {
     }
     let name = |host: usize| all.hosts[of[host]].clone();
     let mut whys: Vec<_> =
-        failed.into_iter().map(|why| (name(0), format!("{} leads no more: {why}", name(0)))).collect();
+        failed.into_iter().map(|why| (name(0), format!("{} no longer leads its branch: {why}", name(0)))).collect();
     whys.extend(lead.branch.unserved.iter().map(|(host, why)| (name(*host), shown(why))));
     Left { hosts: lead.branch.open().into_iter().map(|host| of[host]).collect(), whys }
 }
@@ -52,17 +52,17 @@ impl<E: Errand> Lead<'_, E> {
         let to = Mouth::new(to);
         let heard = listen(from)?;
         let names: Vec<String> = self.of.iter().map(|host| all.hosts[*host].clone()).collect();
-        let errand = all.errand.only(&names[1..]).map_err(|e| format!("what it is to pass on: {e}"))?;
+        let errand = all.errand.only(&names[1..]).map_err(|e| format!("preparing the data for its branch: {e}"))?;
         let input = errand.input();
         let ask = LeaderRequest::new(errand, names, all.remote.options());
-        to.send_message(&ask, &[]).map_err(|e| format!("asking it: {e}"))?;
+        to.send_message(&ask, &[]).map_err(|e| format!("sending the request to it: {e}"))?;
         let folder = match self.next(&heard)? {
             LeaderMessage::Folder(folder) if is_plain(&folder) => folder,
-            _ => return Err("it names no folder for what it is given".into()),
+            _ => return Err("it sent no valid folder for the data".into()),
         };
         self.load(leader, &folder)?;
         self.went = true;
-        to.send_message(&LeaderCommand::Go, &[]).map_err(|e| format!("telling it to go: {e}"))?;
+        to.send_message(&LeaderCommand::Go, &[]).map_err(|e| format!("sending the start command to it: {e}"))?;
         let fed = Fed::begin(input, to.clone())?;
         self.follow(&heard)?;
         drop(fed);
@@ -77,7 +77,8 @@ impl<E: Errand> Lead<'_, E> {
         for host in self.branch.give_up() {
             let host = self.of[host];
             let name = &self.all.hosts[host];
-            let lost = format!("host {name}: whether the command has run is not known: {leader} leads no more: {why}");
+            let lost =
+                format!("host {name}: the command may or may not have run: {leader} no longer leads its branch: {why}");
             let what = HostEventKind::Done(CommandOutcome::Lost(lost), Duration::ZERO);
             let _ = self.send(HostProgress { host, giver: Giver::Leader(self.of[0]), what });
         }
@@ -97,7 +98,7 @@ impl<E: Errand> Lead<'_, E> {
         let mut said = Vec::new();
         loop {
             match stream.next_within(LOOK) {
-                Err(NoEvent) if self.all.is_cancelled() => return Err("nobody wants it any more".into()),
+                Err(NoEvent) if self.all.is_cancelled() => return Err("the request was cancelled".into()),
                 Err(NoEvent) => {}
                 Ok(None) => return Ok(()),
                 Ok(Some(HostProgress { what: HostEventKind::Stderr(bytes), .. })) => {
@@ -105,7 +106,7 @@ impl<E: Errand> Lead<'_, E> {
                 }
                 Ok(Some(HostProgress { what: HostEventKind::Done(outcome, _), .. })) if !outcome.is_ok() => {
                     let said = crate::last_lines(&String::from_utf8_lossy(&said));
-                    return Err(format!("it could not be given what it is to pass on: {outcome} {}", shown(&said)));
+                    return Err(format!("copying the data to it failed: {outcome} {}", shown(&said)));
                 }
                 Ok(Some(event)) => self.send(HostProgress { host: self.of[0], giver: Giver::Load, ..event })?,
             }
@@ -136,7 +137,7 @@ impl<E: Errand> Lead<'_, E> {
     }
 
     fn send(&self, event: HostProgress) -> Result<(), String> {
-        self.all.to.send(event).map_err(|_| "nobody wants it any more".into())
+        self.all.to.send(event).map_err(|_| "the request was cancelled".into())
     }
 
     fn next(&self, heard: &Receiver<Result<LeaderMessage, String>>) -> Result<LeaderMessage, String> {
@@ -144,12 +145,12 @@ impl<E: Errand> Lead<'_, E> {
         loop {
             match heard.recv_timeout(LOOK) {
                 Ok(told) => return told,
-                Err(RecvTimeoutError::Disconnected) => return Err("its channel has ended".into()),
+                Err(RecvTimeoutError::Disconnected) => return Err("its connection has ended".into()),
                 Err(RecvTimeoutError::Timeout) if self.all.is_cancelled() => {
-                    return Err("nobody wants it any more".into());
+                    return Err("the request was cancelled".into());
                 }
                 Err(RecvTimeoutError::Timeout) if since.elapsed() > SILENCE => {
-                    return Err(format!("it has said nothing for {} s", SILENCE.as_secs()));
+                    return Err(format!("it has sent nothing for {} s", SILENCE.as_secs()));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -195,7 +196,7 @@ fn listen(mut from: Box<dyn BufRead + Send>) -> Result<Receiver<Result<LeaderMes
             let told = match receive_message(&mut from) {
                 Ok(None) => return,
                 Ok(Some(told)) => Ok(told),
-                Err(e) => Err(format!("it says what no leader says: {e}")),
+                Err(e) => Err(format!("its message is invalid: {e}")),
             };
             let last = told.is_err();
             if to.send(told).is_err() || last {

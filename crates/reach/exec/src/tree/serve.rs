@@ -26,7 +26,8 @@ pub fn serve<E: Errand>(
     folder: &Path,
 ) -> io::Result<bool> {
     let Some(ask) = receive_message::<LeaderRequest<E>>(&mut from)? else { return Ok(false) };
-    let name = folder.to_str().ok_or_else(|| io::Error::other("the folder for temporary files is no UTF-8"))?;
+    let name =
+        folder.to_str().ok_or_else(|| io::Error::other("the path of the folder for temporary files is not UTF-8"))?;
     send_message(&mut to, &LeaderMessage::Folder(name.into()))?;
     if receive_message(&mut from)? != Some(LeaderCommand::Go) {
         return Ok(false);

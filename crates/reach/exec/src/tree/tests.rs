@@ -44,7 +44,8 @@ fn hosts_that_were_served_from_here_are_told_also_where_nobody_waits_for_connect
         to,
     });
     let (give, left) = channel();
-    give.send(Left { hosts: vec![1], whys: vec![("n1".into(), "n1 leads no more: killed".into())] }).unwrap();
+    give.send(Left { hosts: vec![1], whys: vec![("n1".into(), "n1 no longer leads its branch: killed".into())] })
+        .unwrap();
     let threads = all.begin_here(vec![], vec![], left).unwrap();
     let mut stream = PoolEvents::new(events, write, threads);
     let is_end = |event: HostProgress| matches!(event.what, HostEventKind::Done(..)).then_some(event.host);
@@ -53,5 +54,5 @@ fn hosts_that_were_served_from_here_are_told_also_where_nobody_waits_for_connect
     drop(stream);
     drop(give);
     let said = said.lock().unwrap().join("; ");
-    assert!(said.contains("n2") && said.contains("n1 leads no more: killed"), "{said:?}");
+    assert!(said.contains("n2") && said.contains("n1 no longer leads its branch: killed"), "{said:?}");
 }

@@ -23,5 +23,5 @@ pub fn beside_the_tree(done: &str, hosts: impl IntoIterator<Item = String>, whys
 
 /// Like [`beside_the_tree`], with one reason for all hosts.
 pub fn from_here(done: &str, hosts: impl IntoIterator<Item = String>, why: &str) -> String {
-    format!("{done} from here and not along the tree: {}: {why}", label(&hosts.into_iter().collect()))
+    format!("{done} directly, not through the tree: {}: {why}", label(&hosts.into_iter().collect()))
 }

@@ -30,9 +30,9 @@ pub(super) fn lead(mut members: Vec<BranchMember>, options: Options, note: Note)
         match open(&mut members, &options, &mut whys) {
             Some(channel) => through(members, channel, &options, note),
             None => {
-                note(beside_the_tree("connected to", members.iter().map(|m| m.plan.name.clone()), &whys));
+                note(beside_the_tree("connected", members.iter().map(|m| m.plan.name.clone()), &whys));
                 for member in members {
-                    (member.on_event)(HostEvent::Astray { reason: "nobody leads its branch".into() });
+                    (member.on_event)(HostEvent::Astray { reason: "its branch has no leader".into() });
                 }
             }
         }
@@ -81,8 +81,9 @@ fn through(hosts: Vec<BranchMember>, opened: Channel, options: &Options, note: N
         }
     };
     let via = &branch.hosts[0].plan.via;
-    let why =
-        wrong.err().unwrap_or_else(|| ChannelEnd { why: "its channel has ended".into(), ..witness.end(via) }.reason());
+    let why = wrong
+        .err()
+        .unwrap_or_else(|| ChannelEnd { why: "its connection has ended".into(), ..witness.end(via) }.reason());
     branch.give_up(&why);
     keeper.end(FAREWELL);
     leader.gone();
@@ -137,7 +138,7 @@ impl Branch {
             let said = match said.recv_timeout(if awaits { patience } else { Duration::MAX }) {
                 Ok(Err(WireError::Io(_))) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("it has said nothing for {} s", patience.as_secs()));
+                    return Err(format!("it has sent nothing for {} s", patience.as_secs()));
                 }
                 Ok(said) => said.map_err(|e| e.to_string())?,
             };
@@ -204,7 +205,7 @@ impl Branch {
             return;
         }
         let leader = self.hosts[0].plan.name.clone();
-        let why = format!("{leader} leads no more: {why}");
+        let why = format!("{leader} no longer leads its branch: {why}");
         left.into_iter().for_each(|member| self.strays(member, why.clone()));
         self.whys.push((leader, why));
         self.tell_astray();
@@ -214,7 +215,7 @@ impl Branch {
         let astray = std::mem::take(&mut self.astray);
         if !astray.is_empty() {
             let names = astray.iter().map(|member| self.hosts[*member].plan.name.clone());
-            (self.note)(beside_the_tree("connected to", names, &std::mem::take(&mut self.whys)));
+            (self.note)(beside_the_tree("connected", names, &std::mem::take(&mut self.whys)));
         }
     }
 }

@@ -100,7 +100,7 @@ impl Led for MemberLink {
         let waited = self.leader.changed.wait_timeout_while(state, LAST_WORDS, |s| s.ends[self.member].is_none());
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let unknown =
-            || ChannelEnd { why: "its leader has not told of its end".into(), last_line: None, left: Left::Unknown };
+            || ChannelEnd { why: "its leader has not reported its end".into(), last_line: None, left: Left::Unknown };
         state.ends[self.member].clone().unwrap_or_else(unknown)
     }
 }

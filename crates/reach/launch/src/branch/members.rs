@@ -44,7 +44,7 @@ impl Members {
         let (member, then, now, news) = match message {
             FromLeader::Up { member, facts } => (member, Awaited, Up, MemberEvent::Up(self.facts(&facts)?)),
             FromLeader::Unreached { member, why } => (member, Awaited, Over, MemberEvent::Unreached(words(&why))),
-            FromLeader::Bytes { bytes, .. } if bytes.len() > CHUNK => return Err("it sends more than it may".into()),
+            FromLeader::Bytes { bytes, .. } if bytes.len() > CHUNK => return Err("it sends too much at once".into()),
             FromLeader::Bytes { member, bytes } => (member, Up, Up, MemberEvent::Bytes(bytes)),
             FromLeader::Ended { member, reason, all_ended } => {
                 (member, Up, Over, MemberEvent::Ended { reason: words(&reason), all_ended })
@@ -52,8 +52,8 @@ impl Members {
         };
         let member = member as usize;
         match self.standing.get_mut(member) {
-            None => Err("it tells of a host that was not given to it".into()),
-            Some(standing) if *standing != then => Err("it tells of a host what cannot be".into()),
+            None => Err("it reports a host that is not in its branch".into()),
+            Some(standing) if *standing != then => Err("it reports an impossible event of a host".into()),
             Some(standing) => {
                 *standing = now;
                 Ok((member, news))
@@ -62,7 +62,8 @@ impl Members {
     }
 
     fn facts(&self, json: &str) -> Result<Box<HostFacts>, String> {
-        let facts: HostFacts = serde_json::from_str(json).map_err(|e| format!("it tells facts that are none: {e}"))?;
+        let facts: HostFacts =
+            serde_json::from_str(json).map_err(|e| format!("it reports invalid facts of a host: {e}"))?;
         let ahead = self.ahead.zip(facts.ahead).map(|(leader, member)| leader.and(member));
         Ok(Box::new(HostFacts { ahead, ..facts }))
     }
@@ -116,7 +117,7 @@ mod tests {
             "it is not up"
         );
         for member in [3, u32::MAX] {
-            assert!(members.accept_message(up(member)).unwrap_err().contains("not given"));
+            assert!(members.accept_message(up(member)).unwrap_err().contains("not in its branch"));
         }
         assert!(members.accept_message(FromLeader::Up { member: 1, facts: "{}".into() }).is_err());
         let unreached = FromLeader::Unreached { member: 1, why: "no route".into() };

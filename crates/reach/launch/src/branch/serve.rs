@@ -168,7 +168,7 @@ impl<W: Write> MemberSink<W> {
             return unreached(e.to_string());
         }
         if !self.way.open(say, keeper) {
-            return unreached("nobody wants it any more".into());
+            return unreached("the request was cancelled".into());
         }
         let facts = serde_json::to_string(&facts).expect("facts are plain data");
         self.voice.send_message(&FromLeader::Up { member: at, facts });

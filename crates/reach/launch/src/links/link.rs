@@ -134,7 +134,7 @@ impl<T> HostLink<T> {
             (HostEvent::Cut { reason }, Up) => {
                 self.unlink(Cut, ENDS_WITHIN);
                 HostNews::Cut(format!(
-                    "{reason}; what ran there may run for up to {HOST_LOST_S} s and is not run elsewhere before"
+                    "{reason}; its tasks may run on for up to {HOST_LOST_S} s, and are not started elsewhere before"
                 ))
             }
             (HostEvent::Astray { reason }, Up) => {

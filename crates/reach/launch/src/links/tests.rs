@@ -132,7 +132,7 @@ fn what_is_said_to_a_host_reaches_it_while_it_is_up() {
 fn what_ran_on_a_host_that_is_cut_off_is_lost_when_its_lease_is_over() {
     let mut world = world(&["n1"]);
     let _from = world.up(0);
-    let told = "cut: no way; what ran there may run for up to 30 s and is not run elsewhere before";
+    let told = "cut: no way; its tasks may run on for up to 30 s, and are not started elsewhere before";
     assert_eq!(world.handle_event(0, cut()), told);
     assert!(!world.links[0].is_up() && !world.links[0].is_pending());
     assert_eq!((world.handle_event(0, words()), world.handle_event(0, cut())), ("nothing".into(), "nothing".into()));
@@ -148,7 +148,7 @@ fn a_host_that_is_silent_is_lost_and_not_heard_any_more() {
     assert_eq!(world.look_until(1..=20), []);
     let heard = world.at(20);
     assert_eq!(short(world.links.handle_event(1, words(), heard)), "words");
-    let silent = (0, "lost: the link to it was lost: nothing was heard for 30 s".to_string());
+    let silent = (0, "lost: the connection was lost: no message for 30 s".to_string());
     assert_eq!(world.look_until(21..=50), [silent]);
     assert_eq!(world.handle_event(0, words()), "nothing");
     assert_eq!(world.handle_event(0, gone()), "lost: it ended", "as Slurm may tell why");
@@ -177,7 +177,10 @@ fn what_its_leader_does_not_reach_is_connected_to_from_here() {
     assert!(world.links[1].is_followed() && world.links[3].is_pending());
     assert_eq!((world.handle_event(1, gone()), world.reached()), ("lost: it ended".into(), vec![0, 3]));
     assert_eq!(world.handle_event(2, astray()), "nothing");
-    assert_eq!(world.look_until(1..=1), [(2, "refused: host unlucky: no link to it: no thread".into())]);
+    assert_eq!(
+        world.look_until(1..=1),
+        [(2, "refused: host unlucky: cannot start a thread for its connection: no thread".into())]
+    );
 }
 
 #[test]
@@ -200,7 +203,7 @@ fn after_a_pause_of_our_own_nobody_is_lost_and_who_ended_comes_back_once() {
     assert_eq!(world.look_until(60..=61), []);
     assert_eq!(world.handle_event(0, gone()), "lost: it ended");
     world.links.come_back(0, world.at(61));
-    assert_eq!(world.links.notes(world.at(62), false), ["n1 is connected to anew: the run had stood still"]);
+    assert_eq!(world.links.notes(world.at(62), false), ["n1 is reconnected: this run had been suspended"]);
     world.links.come_back(0, world.at(61));
     assert_eq!((world.links.len(), world.reached()), (3, vec![2]), "it has come back already");
     let _n1 = world.up(2);
@@ -222,7 +225,7 @@ fn what_becomes_of_many_hosts_at_once_is_told_in_one_line() {
         world.links.come_back(at, world.at(61));
     }
     assert_eq!(world.links.notes(world.at(61), false), [""; 0], "others may follow");
-    let both = ["n[1-3] is lost: it ended", "n[1-3] is connected to anew: the run had stood still"];
+    let both = ["n[1-3] is lost: it ended", "n[1-3] is reconnected: this run had been suspended"];
     assert_eq!(world.links.notes(world.at(62), false), both);
     world.links.add_note(0, "n1 is lost: it ended", world.at(70));
     assert_eq!(world.links.notes(world.at(70), true), ["n1 is lost: it ended"]);

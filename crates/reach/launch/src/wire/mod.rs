@@ -272,13 +272,13 @@ pub struct AttemptEnd {
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
     /// Reading or writing failed.
-    #[error("the channel broke: {0}")]
+    #[error("the connection broke: {0}")]
     Io(#[from] io::Error),
     /// The bytes are not a frame of homing's.
-    #[error("the other side sent something that is no frame of homing's: {0}")]
+    #[error("the other side sent an invalid message: {0}")]
     Garbled(String),
     /// The message was too large, and nothing was sent.
-    #[error("a message of {bytes} bytes is too large, at most {MAX_FRAME} travel in one: {what}")]
+    #[error("a message of {bytes} bytes is too large, the limit is {MAX_FRAME}: {what}")]
     TooLarge {
         /// Its length.
         bytes: usize,
@@ -410,7 +410,7 @@ pub fn receive_hello(from: &mut impl BufRead, mut on_noise: impl FnMut(&[u8])) -
         let json = facts_of(text[at..].trim_end())?;
         return serde_json::from_str(json).map_err(|e| WireError::Garbled(e.to_string()));
     }
-    Err(WireError::Garbled("a thousand lines and no hello".into()))
+    Err(WireError::Garbled("a thousand lines without a hello".into()))
 }
 
 /// Returns the facts in a hello from a program of this same release.

@@ -35,7 +35,7 @@ pub fn enter_view(words: &[OsString]) -> i32 {
         CANNOT_START
     };
     let Some(at) = words.iter().step_by(2).position(|w| w == "--").map(|pair| pair * 2) else {
-        return failed("in-view: it is for homing itself".into());
+        return failed("in-view: this command is for homing itself".into());
     };
     let [cwd, program, name, rest @ ..] = &words[at + 1..] else {
         return failed("in-view: no program".into());

@@ -26,24 +26,24 @@ pub(crate) fn stand(question: &VolumeQuestion, view: &MountView) -> Result<(Moun
     };
     // This read makes automount mount it.
     if proves(&point) {
-        return Ok((view.clone(), format!("{} is mounted there by now", point.display())));
+        return Ok((view.clone(), format!("{} is mounted now", point.display())));
     }
     let exports = std::fs::read_to_string(EXPORTS).unwrap_or_default();
     let asked = at_home(&question.path);
     let found = asked.and_then(|path| server_paths(&path, &exports).into_iter().find(|dir| proves(dir)));
     let local =
-        found.ok_or_else(|| format!("{} is not mounted there, and no directory there is it", point.display()))?;
+        found.ok_or_else(|| format!("{} is not mounted, and no local directory has its files", point.display()))?;
     let place = MountAlias { point: point.clone(), local: local.clone() };
     let private = view.with(place.clone(), true);
     let told = |how: &str| format!("it serves {} from its own {}; tasks {how}", point.display(), local.display());
     match permitted(&private, &point.join(question.nonce.as_path())) {
-        Ok(()) => Ok((private, told("see it under the usual name"))),
+        Ok(()) => Ok((private, told("see it under its usual name"))),
         Err(why) if is_plain(&local) => Ok((
             view.with(place, false),
-            told(&format!("get its path in their words, since no private mount is permitted ({why})")),
+            told(&format!("get its local path in their commands, because private mounts are not permitted ({why})")),
         )),
         Err(why) => Err(format!(
-            "no private mount is permitted there ({why}), and {} cannot stand in a command",
+            "private mounts are not permitted ({why}), and the path {} cannot be part of a command",
             local.display()
         )),
     }
@@ -71,7 +71,7 @@ fn permitted(view: &MountView, file: &Path) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-    Err(if said.is_empty() { "the file is not to be seen in it".into() } else { said })
+    Err(if said.is_empty() { "its files are not visible in the mount".into() } else { said })
 }
 
 #[cfg(test)]
