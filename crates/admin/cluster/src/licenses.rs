@@ -132,6 +132,6 @@ mod tests {
     #[test]
     fn a_name_that_slurm_reads_otherwise_is_refused() {
         let bad = toml::from_str::<ServerSection>("license = \"nas:8\"").unwrap_err().to_string();
-        assert!(bad.contains("is no name of a licence"), "{bad}");
+        assert!(bad.contains("is not a valid name of a Slurm licence"), "{bad}");
     }
 }

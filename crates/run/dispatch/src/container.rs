@@ -75,7 +75,7 @@ impl Container {
             _ => (text, ""),
         };
         if image.is_empty() {
-            return Err("it names no image".into());
+            return Err("no image is named".into());
         }
         let is_file = image.ends_with(".sif") || image.starts_with(['/', '.']) || is_there(Path::new(image));
         let mut container = Container {
@@ -98,8 +98,12 @@ impl Container {
                 Some(("arg", word)) => container.arguments.push(word.into()),
                 Some(("with", "podman")) => container.runtime = Runtime::Podman,
                 Some(("with", "apptainer" | "singularity")) => container.runtime = Runtime::Apptainer,
-                Some(("with", other)) => return Err(format!("with={other}: podman and apptainer run containers here")),
-                _ => return Err(format!("{option:?} is no option; there are bind=FOLDER, arg=WORD and with=PROGRAM")),
+                Some(("with", other)) => return Err(format!("with={other}: only podman and apptainer are supported")),
+                _ => {
+                    return Err(format!(
+                        "{option:?} is not an option; the options are bind=FOLDER, arg=WORD and with=PROGRAM"
+                    ));
+                }
             }
         }
         Ok(container)

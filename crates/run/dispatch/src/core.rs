@@ -165,10 +165,7 @@ impl Core {
             self.host_draining(ix, &format!("it has no {}, which --container needs", self.policy.needs.join(" or ")));
         }
         if let Some((0, by)) = powered {
-            self.host_draining(
-                ix,
-                &format!("[power] {by} leaves nothing above what its hosts draw when they are idle"),
-            );
+            self.host_draining(ix, &format!("[power] {by} allows no power above the idle power of its hosts"));
         }
         ix
     }

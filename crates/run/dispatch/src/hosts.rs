@@ -205,7 +205,7 @@ impl Hosts {
         let mount = &self.volumes[volume];
         self.told
             .insert((host, volume))
-            .then(|| format!("{} is not mounted at {} there", mount.source.display(), mount.point.display()))
+            .then(|| format!("{} is not mounted at {}", mount.source.display(), mount.point.display()))
     }
 
     /// Returns the hosts that may receive a task. The order is by free slots in relation to their size, the largest

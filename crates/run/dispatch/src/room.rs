@@ -36,14 +36,18 @@ impl ArgumentRoom {
         let mb = |bytes: usize| bytes as f64 / 1e6;
         if all > self.all {
             return Some(format!(
-                "task {} is {:.1} MB; a command here may have {:.1} MB",
+                "the command of task {} has {:.1} MB; the limit of this system is {:.1} MB",
                 task.id,
                 mb(all),
                 mb(self.all)
             ));
         }
-        let text =
-            format!("task {} has a word of {:.2} MB; one may have {:.2} MB", task.id, mb(longest), mb(self.word));
+        let text = format!(
+            "task {} has a word of {:.2} MB; the limit of this system is {:.2} MB",
+            task.id,
+            mb(longest),
+            mb(self.word)
+        );
         (longest > self.word).then_some(text)
     }
 }

@@ -149,7 +149,7 @@ pub enum DispatchError {
     #[error("no host is left to run on: {0} cannot be used")]
     NoHosts(NodeSet),
     /// Some hosts did not answer, and all were required. The reasons were reported as they occurred.
-    #[error("nothing was run, since not all hosts can be used: not {0}")]
+    #[error("nothing was run, because some hosts cannot be used: {0}")]
     NotAllHosts(NodeSet),
     /// The user's output or a results file cannot be written.
     #[error("cannot write the output of tasks: {0}")]
@@ -158,6 +158,6 @@ pub enum DispatchError {
     #[error("{0}")]
     Thread(io::Error),
     /// The environment and settings of all tasks cannot be sent to a worker.
-    #[error("the environment of the run does not reach its workers: {0}")]
+    #[error("cannot send the environment of the run to its workers: {0}")]
     Begin(#[from] homing_launch::wire::WireError),
 }

@@ -42,7 +42,7 @@ impl<L: Listener> Shell<'_, L> {
         if over {
             self.withdraw();
         } else if self.core.is_stranded() && self.last_request.elapsed() > BUSY_FOR_LONG {
-            self.ask_for_a_spare("nothing was granted for long");
+            self.ask_for_a_spare("Slurm has granted no host for long");
         }
         if !self.patience_told && elapsed > QUEUE_IS_NEWS {
             self.patience_told = true;
@@ -54,14 +54,14 @@ impl<L: Listener> Shell<'_, L> {
         let waits = self.links.pending().filter(|plan| matches!(plan.via, Via::Slurm(_)));
         let names: Vec<&str> = waits.map(|plan| plan.name.as_str()).collect();
         if !names.is_empty() {
-            let text = format!("waiting for Slurm to grant {}; `squeue --me` says why", names.join(", "));
+            let text = format!("waiting for Slurm to grant {}; `squeue --me` shows the reason", names.join(", "));
             self.listener.note(&text);
         }
     }
 
     fn ask_for_a_spare(&mut self, why: &str) -> bool {
         let Some(plan) = self.spares.pop_front() else { return false };
-        self.listener.note(&format!("{why}: {} is asked for, too; it reads over the network", plan.name));
+        self.listener.note(&format!("{why}: also requesting {}, which reads over the network", plan.name));
         self.last_request = Instant::now();
         self.links.add_host(plan);
         true

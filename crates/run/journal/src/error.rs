@@ -19,7 +19,7 @@ pub enum JournalError {
     },
     /// The disk or the quota is full. The unwritten records stay in memory: `flush` may be called again once there is
     /// space.
-    #[error("no space left to write the journal {}: {source}; free some", path.display())]
+    #[error("no space left to write the journal {}: {source}; free some space", path.display())]
     Full {
         /// The journal.
         path: PathBuf,
@@ -55,8 +55,8 @@ pub enum JournalError {
         reason: String,
     },
     /// The kept input of a run differs from the input that the run had read.
-    #[error("{} is damaged: its length or checksum is not what was noted when the end of that input was read; \
-             a new run must read it again", copy.display())]
+    #[error("{} is damaged: its length or checksum differs from the record of that input; start a new run, which \
+        reads it again", copy.display())]
     DamagedInput {
         /// The copy.
         copy: PathBuf,
@@ -78,7 +78,7 @@ pub enum JournalError {
         root: PathBuf,
     },
     /// The wanted name is a prefix of several names.
-    #[error("{name:?} may be any of {}{}", candidates.join(", "), and_more(*more))]
+    #[error("{name:?} is ambiguous: {}{}", candidates.join(", "), and_more(*more))]
     Ambiguous {
         /// The wanted name.
         name: String,
@@ -88,7 +88,7 @@ pub enum JournalError {
         more: usize,
     },
     /// The name cannot be the name of a folder.
-    #[error("{name:?} is no name for a run: letters, digits, `.`, `_`, `-`, not beginning with a dot")]
+    #[error("{name:?} is not a valid name of a run: use letters, digits, `.`, `_`, `-`, and no dot at the beginning")]
     BadName {
         /// The name.
         name: String,
@@ -103,16 +103,18 @@ fn held(holder: &Holder, life: Life, lock: &Path) -> String {
     let Holder { host, pid, .. } = holder;
     match life {
         Life::Alive => format!(
-            "the run still goes on: process {pid} on {host} writes it; \
-             `homing report` shows how far it is, `kill -INT {pid}` there ends it"
+            "the run is still going on: process {pid} on {host} writes it; `homing report` shows its progress, `kill \
+             -INT {pid}` on that host ends it"
         ),
         Life::Gone => format!(
             "process {pid} on {host}, which wrote the run, was killed and cannot end: it waits for a file system \
-             that does not answer; once that does, or is unmounted there (`umount -l`), the run can be taken up"
+             that does not answer; once it answers, or is unmounted on that host (`umount -l`), the run can be resumed"
         ),
         Life::Unknown => {
             let lock = lock.display();
-            format!("the run is being written by process {pid} on {host}; if that is surely gone, remove {lock}")
+            format!(
+                "the run is being written by process {pid} on {host}; if that process no longer exists, remove {lock}"
+            )
         }
     }
 }

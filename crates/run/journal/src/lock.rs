@@ -186,7 +186,7 @@ mod tests {
         let lock = Lock::take(dir.path(), &first).unwrap();
         let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
-        assert!(refused.contains("still goes on") && !refused.contains("remove"), "{refused}");
+        assert!(refused.contains("still going on") && !refused.contains("remove"), "{refused}");
         drop((lock, first));
         drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -238,10 +238,10 @@ mod tests {
         let its = journal(dir.path());
         assert!(try_lock_all(&its).unwrap());
         let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
-        assert!(refused.contains("cannot end") && !refused.contains("still goes on"), "{refused}");
+        assert!(refused.contains("cannot end") && !refused.contains("still going on"), "{refused}");
         fs::remove_file(dir.path().join("lock")).unwrap();
         let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
-        assert!(refused.contains("still goes on") && refused.contains("an unknown host"), "{refused}");
+        assert!(refused.contains("still going on") && refused.contains("an unknown host"), "{refused}");
         drop(its);
         drop(Lock::take(dir.path(), &journal(dir.path())).unwrap());
     }
@@ -269,7 +269,7 @@ mod tests {
         let its = journal(dir.path());
         assert!(try_lock_all(&its).unwrap());
         let refused = Lock::take(dir.path(), &journal(dir.path())).unwrap_err().to_string();
-        assert!(refused.contains("still goes on"), "{refused}");
+        assert!(refused.contains("still going on"), "{refused}");
         assert!(living(dir.path()).is_some());
         drop(its);
         assert!(living(dir.path()).is_none());

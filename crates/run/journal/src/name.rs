@@ -27,7 +27,7 @@ fn chosen() -> (PathBuf, Option<String>) {
     let Ok(own) = homing_os::folder::own(&temporary, &name, 0o700) else { return (wanted, None) };
     let runs = own.join("runs");
     let note = format!(
-        "{} cannot be written ({why}): runs are kept in {}; set HOMING_RUNS for another place",
+        "{} cannot be written ({why}): runs are kept in {}; set HOMING_RUNS to use another folder",
         wanted.display(),
         runs.display()
     );

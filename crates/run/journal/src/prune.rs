@@ -51,10 +51,10 @@ pub fn clock_doubt(root: &Path, now: SystemTime) -> Option<String> {
         && let Some(there) = written(root)
         && (ahead(there) || now.duration_since(there).is_ok_and(|by| by > DOUBT))
     {
-        return Some(format!("the file system of {} has another time, by more than a day", root.display()));
+        return Some(format!("the clock of the file system of {} differs by more than a day", root.display()));
     }
     let (name, _) = folders(root).find(|(_, dir)| written(&dir.join(FILE)).is_some_and(ahead))?;
-    Some(format!("the run {name} was written to more than a day later than this machine's clock"))
+    Some(format!("the run {name} was last written more than a day after the present time of this machine"))
 }
 
 fn is_older(dir: &Path, before: SystemTime) -> bool {
@@ -96,7 +96,7 @@ fn keep(root: &Path, lines: &str) -> Result<(), JournalError> {
         let meta = file.metadata()?;
         // If root prunes for a user, this name in the user's folder may be a hard link to a file of any other user.
         if meta.nlink() > 1 {
-            return Err(io::Error::other("it has more than one name"));
+            return Err(io::Error::other("it has more than one hard link"));
         }
         // The user must be able to read the file and to prune later.
         let owner = fs::metadata(root)?.uid();

@@ -96,14 +96,14 @@ impl Replay {
     /// Returns why the line is damaged or does not follow the line before, or `None` for a good line.
     fn fault(&mut self) -> Option<String> {
         match seal::of(&self.line) {
-            Seal::Broken => Some("its checksum is another".into()),
-            Seal::None if self.sealed => Some("it has no checksum, and the records before it have".into()),
+            Seal::Broken => Some("its checksum does not match".into()),
+            Seal::None if self.sealed => Some("it has no checksum, unlike the records before it".into()),
             Seal::None => {
                 self.next += 1;
                 None
             }
             Seal::Number(n) if n < self.next && (self.sealed || !self.damaged) => {
-                Some(format!("it is record {n}, and {} is to come next", self.next))
+                Some(format!("it is record {n}, but record {} should come next", self.next))
             }
             Seal::Number(n) if n > self.next && !self.damaged => {
                 self.held = true;

@@ -55,7 +55,7 @@ fn without_login(
 
 /// Reports to a stub that its recipe does not run, and why.
 pub fn refuse(stream: &UnixStream, error: &std::io::Error) {
-    end_with(stream, &ToStub::Failed(format!("this recipe cannot be run: {error}")));
+    end_with(stream, &ToStub::Failed(format!("cannot run this recipe: {error}")));
 }
 
 fn end_with(mut stream: &UnixStream, last: &ToStub) {
@@ -86,7 +86,7 @@ fn converse(mut asked: RecipeRequest, stream: &UnixStream, near: &Near, news: &S
         let found = if asked.again || outcome.is_success() { Vec::new() } else { reappeared(near, &errors, &cwd) };
         let Some(first) = found.first() else { return ToStub::Done(outcome) };
         let note = format!(
-            "homing make: {} was missing where the recipe ran and is there at a fresh look: running it once more\n",
+            "homing make: {} was missing on the recipe's host and exists now: running the recipe again\n",
             first.path.display()
         );
         let mut to = stream;

@@ -146,7 +146,7 @@ impl Core {
                 if let Some(mut running) = self.give_back(ticket) {
                     let (host, missing) = (self.hosts[at].name.clone(), missing.display());
                     print_message(&format!("{host} has no {missing}"));
-                    self.report_event(EventKind::HostUnfit { host, reason: format!("{missing} is not there") });
+                    self.report_event(EventKind::HostUnfit { host, reason: format!("{missing} is missing") });
                     self.reporter.has_not_begun(&running);
                     running.request.unfit.push(at);
                     self.again(running);
@@ -369,7 +369,7 @@ impl Core {
 }
 
 fn unshared_text(asked: &RecipeRequest) -> String {
-    format!("{} is on no shared file system", asked.cwd.display())
+    format!("{} is not on a shared file system", asked.cwd.display())
 }
 
 fn stays(reason: &str) -> String {

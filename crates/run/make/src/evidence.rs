@@ -76,7 +76,7 @@ impl Evidence {
         );
         let _ = writeln!(
             out,
-            "  {:.1} ms beyond the command for each recipe, {:.1} % of its time; {:.1} ms of that in fences",
+            "  {:.1} ms of overhead for each recipe, {:.1} % of its time; {:.1} ms of that in fences",
             ms_each(beyond),
             100.0 * beyond as f64 / (beyond + total).max(1) as f64,
             ms_each(self.ran.iter().map(|r| r.fence_us).sum()),
@@ -99,7 +99,7 @@ impl Evidence {
     }
 
     fn here_text(&self) -> String {
-        let line = |(reason, n): (&String, &u64)| format!("  here, without a worker: {n} ({reason})\n");
+        let line = |(reason, n): (&String, &u64)| format!("  on this machine, without a worker: {n} ({reason})\n");
         self.here.iter().map(line).collect()
     }
 
@@ -136,7 +136,7 @@ pub(crate) mod tests {
         let evidence = Evidence { ran: vec![ran("n1", 900_000), ran("n2", 100_000)], ..Evidence::default() };
         let text = evidence.text(1_000_000);
         assert!(text.contains("2 recipes in 1.0 s, 1.0 s of commands, 0 files changed"), "{text}");
-        assert!(text.contains("4.0 ms beyond the command for each recipe, 0.8 % of its time; 1.0 ms of"), "{text}");
+        assert!(text.contains("4.0 ms of overhead for each recipe, 0.8 % of its time; 1.0 ms of"), "{text}");
         assert!(text.contains("n1                 1 recipe      0.9 s  (least loaded 1)"), "{text}");
         assert!(text.contains("slowest: 0.9 s on n1: cc -c a.c"), "{text}");
     }
@@ -145,8 +145,8 @@ pub(crate) mod tests {
     fn recipes_that_ran_without_a_worker_are_counted_too() {
         let evidence =
             Evidence { here: BTreeMap::from([("why".into(), 2), ("else".into(), 1)]), ..Evidence::default() };
-        let told =
-            "homing make: 3 recipes in 1.0 s\n  here, without a worker: 1 (else)\n  here, without a worker: 2 (why)\n";
+        let told = "homing make: 3 recipes in 1.0 s\n  on this machine, without a worker: 1 (else)\n  on this \
+            machine, without a worker: 2 (why)\n";
         assert_eq!(evidence.text(1_000_000), told);
     }
 }

@@ -41,7 +41,7 @@ impl Amplified {
         let given = self.read_bytes.map_or("unknown".into(), |asked| rate(asked, us));
         let (moved, each, mean) = (bytes(moved), each(self.per_byte(self.disks)), rate(disks.moved, disks.us));
         format!(
-            "{moved} moved ({each}); {name} at most {} and {mean} on average, beside {given} of all tasks",
+            "{moved} moved ({each}); {name} moved at most {} and {mean} on average; all tasks read {given}",
             per_s(most)
         )
     }
@@ -55,8 +55,8 @@ impl Amplified {
 /// Returns an amplification as text, to follow the moved bytes.
 fn each(per_byte: Option<f64>) -> String {
     match per_byte {
-        Some(times) => format!("{times:.2} for each byte asked for"),
-        None => "unknown for each byte asked for".into(),
+        Some(times) => format!("{times:.2} for each byte requested"),
+        None => "unknown for each byte requested".into(),
     }
 }
 
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn what_is_not_known_is_said_to_be() {
         let of = |asked, received| Amplified { read_bytes: asked, received, disks: None }.by_interfaces();
-        assert_eq!(of(Some(4), Some(64)), "16.00 for each byte asked for");
+        assert_eq!(of(Some(4), Some(64)), "16.00 for each byte requested");
         for (asked, received) in [(None, Some(64)), (Some(0), Some(64)), (Some(4), None)] {
-            assert_eq!(of(asked, received), "unknown for each byte asked for");
+            assert_eq!(of(asked, received), "unknown for each byte requested");
         }
         let mut disks = Disks::default();
         disks.add(None, 1_000_000);
@@ -141,9 +141,9 @@ mod tests {
     fn a_run_tells_what_was_moved_and_what_disks_alone_gave() {
         let text = tally_of(40_000).text(false);
         let network =
-            "network    64.0 kB received (1.60 for each byte asked for) and 0 B sent by the hosts' interfaces";
-        let disks = "disks      64.0 kB moved (1.60 for each byte asked for); n1 at most 51.2 kB/s and 32.0 kB/s on \
-                     average, beside 20.0 kB/s of all tasks";
+            "network    64.0 kB received (1.60 for each byte requested) and 0 B sent by the hosts' interfaces";
+        let disks = "disks      64.0 kB moved (1.60 for each byte requested); n1 moved at most 51.2 kB/s and 32.0 \
+            kB/s on average; all tasks read 20.0 kB/s";
         assert!(text.contains(network) && text.contains(disks), "{text}");
         let json = tally_of(4_000).json();
         assert_eq!(json["amplification"], json!({"received": 16.0, "disks": 16.0}));

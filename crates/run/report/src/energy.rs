@@ -206,7 +206,9 @@ impl Taken {
     pub fn how(&self) -> String {
         let on = |hosts: &BTreeSet<String>| hosts.iter().cloned().collect::<NodeSet>().to_string();
         let measured = self.by.iter().map(|(by, hosts)| match by {
-            MeteredBy::Rapl => format!("RAPL on {}, without disks, fans and losses: up to twice that", on(hosts)),
+            MeteredBy::Rapl => {
+                format!("RAPL on {}, without disks, fans and losses: the hosts may use up to twice as much", on(hosts))
+            }
             MeteredBy::Hwmon => format!("the firmware's meter on {}", on(hosts)),
             MeteredBy::Meter => format!("the meter of [power] on {}", on(hosts)),
         });
@@ -285,8 +287,8 @@ mod tests {
         rapl.add(&Used { attempts: 1, ..Used::default() }.taken("n3", None));
         assert_eq!(
             rapl.to_string(),
-            "0.31 to 1.1 Wh: RAPL on n2, without disks, fans and losses: up to twice that; the meter of [power] on n1; \
-             not measured on n3"
+            "0.31 to 1.1 Wh: RAPL on n2, without disks, fans and losses: the hosts may use up to twice as much; the \
+             meter of [power] on n1; not measured on n3"
         );
         assert_eq!(rapl.json()["measured"], json!({"rapl": ["n2"], "meter": ["n1"]}));
     }

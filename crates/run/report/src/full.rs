@@ -234,10 +234,10 @@ impl Display for Full {
         }
         let is_bound = |(_, saves): &(ClusterChange, Saves)| matches!(saves, Saves::AtMost(_));
         if matches!(self.what, HostResource::Sent(_)) && self.more.iter().any(is_bound) {
-            write!(f, "; more hosts that read from there gain nothing")?;
+            write!(f, "; more hosts that read from it would gain nothing")?;
         }
         self.more.iter().try_for_each(|(change, saves)| write!(f, "; {change}: {saves}"))?;
-        self.unpredicted.iter().try_for_each(|why| write!(f, " (no more is known: {why})"))
+        self.unpredicted.iter().try_for_each(|why| write!(f, " (no prediction: {why})"))
     }
 }
 
@@ -284,8 +284,8 @@ mod tests {
         let full = [step(0, LINK * 96 / 100, 10); 8];
         assert_eq!(
             report_lines(&[("n1", &full), ("n2", &[step(LINK * 40 / 100, 0, 20); 8])], 10),
-            ["the link of n1 (12.5 MB/s) sent, 96 % full for 80 % of the run; more hosts that read from there gain \
-              nothing; the same bytes on one more host: at most -40 %; a link of 1 Gbit/s: at most -72 %"]
+            ["the link of n1 (12.5 MB/s) sent, 96 % full for 80 % of the run; more hosts that read from it would \
+                 gain nothing; the same bytes on one more host: at most -40 %; a link of 1 Gbit/s: at most -72 %"]
         );
     }
 

@@ -177,7 +177,7 @@ impl Now {
         let (hosts, slots) = self.tally.size();
         let rest: String = besides(counts).map(|part| format!(", {part}")).collect();
         let resume = match (self.state() == "interrupted", &self.tally.run) {
-            (true, Some(run)) => format!("; homing resume {run} goes on"),
+            (true, Some(run)) => format!("; homing resume {run} continues it"),
             _ => String::new(),
         };
         let (took, hosts, slots) = (short_span(self.elapsed(now_ns)), count(hosts, "host"), count(slots, "slot"));

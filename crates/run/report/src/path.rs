@@ -122,9 +122,9 @@ impl Path {
         let times = bound.work_us as f64 / bound.path_us as f64;
         let recipes = count(bound.path.len() as u64, "recipe");
         vec![
-            format!("{} of {recipes} one after the other, longest: {}", span(bound.path_us), named.join("; ")),
+            format!("{} for {recipes} in sequence, longest: {}", span(bound.path_us), named.join("; ")),
             format!(
-                "{} of work are {times:.1} times as much: it would not use more than {}",
+                "{} of work in all, {times:.1} times the path: more than {} would not shorten the build",
                 span(bound.work_us),
                 count(bound.hosts, "host")
             ),
@@ -200,8 +200,8 @@ mod tests {
             ],
         );
         let text = [
-            "6.0 s of 3 recipes one after the other, longest: 3.0 s cc -c c.c; 2.0 s ld; 1.0 s ar lib",
-            "11.0 s of work are 1.8 times as much: it would not use more than 1 host",
+            "6.0 s for 3 recipes in sequence, longest: 3.0 s cc -c c.c; 2.0 s ld; 1.0 s ar lib",
+            "11.0 s of work in all, 1.8 times the path: more than 1 host would not shorten the build",
         ];
         assert_eq!(of(&events).lines(), text);
         let json = of(&events).json();

@@ -28,7 +28,7 @@ pub fn matrix(title: &str, names: &[String], cell: &dyn Fn(usize, usize) -> Opti
                 Some((value, share)) => (
                     colour(share),
                     format!("{value:.0}"),
-                    format!("{value:.1}, {:.0} % of what is usual", share * 100.0),
+                    format!("{value:.1}, {:.0} % of the usual value", share * 100.0),
                 ),
             };
             let _ = write!(
@@ -133,7 +133,7 @@ mod tests {
     fn a_slow_cell_is_red_and_a_name_is_no_markup() {
         let names = ["n1".to_string(), "<b>".to_string()];
         let page = matrix("Mbit/s", &names, &|from, _| (from == 0).then_some((40.0, 0.4)));
-        assert!(page.contains("#cc3333") && page.contains("n1 to &lt;b&gt;: 40.0, 40 % of what is usual"), "{page}");
+        assert!(page.contains("#cc3333") && page.contains("n1 to &lt;b&gt;: 40.0, 40 % of the usual value"), "{page}");
         assert!(page.contains("not measured") && !page.contains("<b>"), "{page}");
         assert_eq!((colour(1.0), colour(1.3), colour(0.5)), ("#ffffff".into(), "#ffffff".into(), "#cc3333".into()));
     }

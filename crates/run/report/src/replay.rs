@@ -56,7 +56,7 @@ impl Replay {
                 self.in_turn = argv.iter().any(|word| word.0 == b"--no-locality");
                 self.broken = is_build(argv).then_some("recipes of a build wait for each other");
             }
-            EventKind::RunResumed { .. } => self.broken = Some("the run was taken up again"),
+            EventKind::RunResumed { .. } => self.broken = Some("the run was resumed"),
             EventKind::TaskStarted { task, planned, .. } if self.broken.is_none() => {
                 self.span.get_or_insert((event.at_ns, event.at_ns));
                 self.running.insert(*task, planned.clone());
@@ -73,7 +73,7 @@ impl Replay {
             _ => {}
         }
         if self.done.len() > MOST_TASKS {
-            *self = Replay { broken: Some("it has too many tasks to be played again"), ..Replay::default() };
+            *self = Replay { broken: Some("it has too many tasks for a replay"), ..Replay::default() };
         }
     }
 
@@ -89,11 +89,11 @@ impl Replay {
             return Err(why.into());
         }
         let model = self.model(sites, full)?;
-        let (from, to) = self.span.ok_or("no task ended well")?;
+        let (from, to) = self.span.ok_or("no task succeeded")?;
         let (measured, replayed) = ((to - from) as f64 / 1e9, model.seconds());
         let off = (replayed / measured - 1.0).abs();
         if !off.is_finite() || off > AS_MEASURED {
-            return Err(format!("played again as it was, it takes {replayed:.1} s and not {measured:.1} s"));
+            return Err(format!("a replay takes {replayed:.1} s, but the run took {measured:.1} s"));
         }
         let those: Vec<usize> = (0..sites.len()).filter(|at| full.hosts.contains(&sites[*at].name)).collect();
         let part = (measured * 1e6 / wall_us.max(1) as f64).min(1.0);
@@ -151,7 +151,7 @@ impl Replay {
             HostResource::Processors => return Ok(1.0),
         };
         if files == 0 || moved == 0 {
-            return Err("no layout tells what crossed it".into());
+            return Err("no layout shows which bytes crossed it".into());
         }
         Ok(full.filled * files as f64 / moved as f64)
     }
@@ -172,8 +172,8 @@ impl Replay {
             };
             known.map(|work| work.min(done.wall_us))
         };
-        let unknown =
-            "no task ran beside its bytes, and kernels keep no account of waiting (sysctl kernel.task_delayacct=1)";
+        let unknown = "no task ran on the host of its bytes, and the kernels do not measure waits (sysctl \
+            kernel.task_delayacct=1)";
         done.iter().map(of).collect::<Option<Vec<u64>>>().ok_or_else(|| unknown.into())
     }
 }

@@ -11,8 +11,8 @@ use homing_model::units::{bytes, count, percent, span};
 use homing_model::{NodeSet, Outcome, TaskId, WAIT_ASKED_FROM_US};
 
 /// The reason why no wait is known, and the setting that makes it known.
-const NO_ACCOUNT: &str = "unknown: the kernels of the hosts keep no account of it";
-const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` there makes them";
+const NO_ACCOUNT: &str = "unknown: the kernels of the hosts do not measure it";
+const SWITCH_ON: &str = "`sysctl kernel.task_delayacct=1` on the hosts switches it on";
 
 struct ReportLines {
     color: bool,
@@ -100,7 +100,7 @@ impl Tally {
 
     /// Returns the words on the one host that holds all inputs; none if there are several.
     fn holder_clause(&self) -> String {
-        self.only_holder().map_or(String::new(), |host| format!(": all lies on {host}"))
+        self.only_holder().map_or(String::new(), |host| format!(": all of it is on {host}"))
     }
 
     /// Returns the part of the inputs that is at home by their layouts. If the tasks read less than the inputs, the
@@ -169,7 +169,7 @@ impl Tally {
             let rest =
                 self.run.as_ref().filter(|_| self.path.is_none() && self.counts.unfinished().is_some_and(|n| n > 0));
             if let Some(run) = rest {
-                lines.add("  go on", &format!("homing resume {run}, without the failed ones"));
+                lines.add("  go on", &format!("homing resume {run}, which does not repeat the failed tasks"));
             }
         }
     }
@@ -196,7 +196,7 @@ impl Tally {
         lines.add(
             "measured",
             &format!(
-                "{read} asked for by read calls (pipes included), {} fetched from disks of their hosts",
+                "{read} requested by read calls (pipes included), {} fetched from the hosts' disks",
                 bytes(self.from_disk)
             ),
         );
@@ -228,7 +228,7 @@ impl Tally {
         let asked_from = span(WAIT_ASKED_FROM_US);
         let Some(median) = self.waits.median_us() else {
             let why = match self.ended - self.short {
-                0 => format!("not asked: no task ran for {asked_from}"),
+                0 => format!("not measured: no task ran for {asked_from}"),
                 _ if self.placed.0 > 0 || self.from_disk > 0 => format!("{NO_ACCOUNT}; {SWITCH_ON}"),
                 _ => NO_ACCOUNT.into(),
             };
@@ -237,7 +237,7 @@ impl Tally {
         };
         let mut of = String::new();
         if self.short > 0 {
-            of += &format!(", {} under {asked_from} not asked", self.short);
+            of += &format!(", {} under {asked_from} not measured", self.short);
         }
         match self.ended - self.short - self.waits.known {
             0 => {}
@@ -254,7 +254,7 @@ impl Tally {
             if let Some(limit) = limit.filter(|_| !why.is_empty() && why != NO_WAIT) {
                 lines.add(
                     "admission",
-                    &format!("{name}: {} at once at the end, since {why}", count(u64::from(limit), "task")),
+                    &format!("{name}: {} at once at the end, because {why}", count(u64::from(limit), "task")),
                 );
             }
         }
@@ -266,12 +266,12 @@ impl Tally {
             let each = |ms: u64| span(ms * 1000 / served.requests.max(1));
             let again = match served.again {
                 0 => String::new(),
-                n => format!("; {} sent once more, for want of an answer", count(n, "request")),
+                n => format!("; {} sent again after no answer", count(n, "request")),
             };
             lines.add(
                 "served",
                 &format!(
-                    "{name}: {} in {}, answered within {} each, after {} of waiting to be sent{again}",
+                    "{name}: {} in {}; on average each was answered in {}, after waiting {} to be sent{again}",
                     bytes(served.bytes),
                     count(served.requests, "request"),
                     each(served.answered_ms),
@@ -287,8 +287,8 @@ impl Tally {
             let mut most: Vec<_> = shared.most.iter().collect();
             most.sort_by_key(|(_, held)| std::cmp::Reverse(**held));
             let users: Vec<String> = most.into_iter().map(|(user, held)| format!("{held} of {user}")).collect();
-            let limit = shared.limit.map_or(String::new(), |limit| format!("; no more than {limit} of all"));
-            lines.add("shared", &format!("{name}: tasks at once at most {}{limit}", users.join(", ")));
+            let limit = shared.limit.map_or(String::new(), |limit| format!("; limit for all users: {limit}"));
+            lines.add("shared", &format!("{name}: most tasks at once: {}{limit}", users.join(", ")));
         }
     }
 
@@ -341,7 +341,7 @@ pub(crate) fn how(outcome: &Outcome) -> String {
         Outcome::CannotStart(why) => format!("did not start: {why}"),
         Outcome::Lost(why) => format!("lost: {why}"),
         Outcome::NotRun(why) => format!("not run: {why}"),
-        Outcome::OutputLimit => "ended since it printed too much".into(),
+        Outcome::OutputLimit => "ended because it printed too much".into(),
     }
 }
 

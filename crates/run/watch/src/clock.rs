@@ -64,7 +64,7 @@ impl Clock {
     pub fn hint(&self) -> String {
         match self.times {
             None => String::new(),
-            Some(_) if self.held => "held; the space bar goes on".into(),
+            Some(_) if self.held => "paused; the space bar continues".into(),
             Some(times) => format!("{times} times as fast"),
         }
     }

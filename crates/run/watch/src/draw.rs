@@ -19,21 +19,21 @@ const SMALL_SHARE: u16 = 8;
 const LEAST: u16 = 2;
 
 const HELP: &str = "\
-Tab          marks a row of the hosts, or of the tasks
+Tab          switches between the hosts and the tasks
 arrows       mark another row; also the keys for pages, Home and End
-s            sorts by the next column, which has a star
-/            shows only what has these letters in its name, host or command
-f            shows hosts that do the same as one row, or each by itself
-Enter, o     shows what the marked task has printed so far
-k            ends the marked task, after a question
-space bar    holds what is played again, and lets it go on; + and - change its speed
-Escape       takes the filter away, then leaves
-q            leaves; what is watched goes on
+s            sorts by the next column, which gets a star
+/            shows only rows with these letters in their name, host or command
+f            shows hosts in the same state as one row, or each by itself
+Enter, o     shows the output of the marked task so far
+k            ends the marked task, after a confirmation
+space bar    pauses a replay, and continues it; + and - change its speed
+Escape       removes the filter, then leaves
+q            leaves; the run continues
 
-CPU, I/O WAIT: percent of the processors that work, and of the time in which
-some task waited for disks. NET, LINK: received and sent, and that as a part of
-what the link carries in one direction. MOVED: read and written so far, of tasks
-that move much. READS, FROM: bytes of inputs by their layouts.
+CPU, I/O WAIT: percent of the processors in use, and of the time in which some
+task waited for disks. NET, LINK: received and sent, and their share of the rate
+of the link in one direction. MOVED: read and written so far, of tasks that move
+much. READS, FROM: bytes of inputs by their layouts.
 
 Any key goes back.";
 
@@ -49,7 +49,7 @@ pub fn draw(frame: &mut Frame, scene: &Scene, view: &mut WatchView) {
     match view.shown.clone() {
         Shown::Help => frame.render_widget(Paragraph::new(HELP), middle),
         Shown::Output { task, text, back } => {
-            let name = scene.tasks.iter().find(|known| known.id == task).map_or("that has ended", |task| &task.name);
+            let name = scene.tasks.iter().find(|known| known.id == task).map_or("(ended)", |task| &task.name);
             output(frame, middle, name, &text, back);
         }
         _ => panes(frame, middle, scene, view),
@@ -59,10 +59,10 @@ pub fn draw(frame: &mut Frame, scene: &Scene, view: &mut WatchView) {
 
 fn last_line(scene: &Scene, view: &WatchView) -> String {
     match &view.shown {
-        Shown::Filter => format!("filter: {}_  Enter keeps it, Escape takes it away", plain(&view.filter)),
+        Shown::Filter => format!("filter: {}_  Enter keeps it, Escape removes it", plain(&view.filter)),
         Shown::Question(task) => {
             let known = scene.tasks.iter().find(|known| known.id == *task);
-            let (name, command) = known.map_or(("that has ended", ""), |task| (&task.name, &task.command));
+            let (name, command) = known.map_or(("(ended)", ""), |task| (&task.name, &task.command));
             format!("y ends task {}, any other key does not: {}", plain(name), plain(command))
         }
         Shown::Output { .. } => "arrows move, any other key goes back".into(),
@@ -80,7 +80,7 @@ fn last_line(scene: &Scene, view: &WatchView) -> String {
 }
 
 fn output(frame: &mut Frame, area: Rect, name: &str, text: &str, back: usize) {
-    let head = format!("what task {} has printed, output and then errors:", plain(name));
+    let head = format!("output of task {} so far, then its errors:", plain(name));
     let lines: Vec<String> = text.lines().map(plain).collect();
     let end = lines.len().saturating_sub(back);
     let begin = end.saturating_sub(usize::from(area.height.saturating_sub(1)));

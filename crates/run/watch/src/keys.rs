@@ -99,12 +99,12 @@ impl WatchView {
     /// Returns the marked task if the user can act on it. Otherwise sets the text of the last line to the reason.
     fn meant(&mut self, scene: &Scene) -> Option<TaskId> {
         if !scene.is_live {
-            self.message = "this is over, or was begun by another: nothing can be asked for".into();
+            self.message = "the run is over, or another user's: it takes no requests".into();
             return None;
         }
         let task = self.tasks(scene).get(self.at(Pane::Tasks)).map(|task| task.id);
         if task.is_none() {
-            self.message = "no task is under way".into();
+            self.message = "no task is running".into();
         }
         task
     }

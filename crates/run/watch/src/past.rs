@@ -72,9 +72,9 @@ impl Past {
         let (seen, cores) = match at(&kept.records, ns, self.longest_ns()) {
             Moment::Seen { indices, cores } => (indices, cores),
             Moment::Dark { since_ns: Some(since_ns) } => {
-                return unknown(format!("nothing kept since {}", (self.time)(since_ns)), false);
+                return unknown(format!("no samples since {}", (self.time)(since_ns)), false);
             }
-            Moment::Dark { since_ns: None } => return unknown("nothing kept yet".into(), false),
+            Moment::Dark { since_ns: None } => return unknown("no samples yet".into(), false),
         };
         let facts = kept.facts.as_ref();
         // Converts MB/s to percent of the link's bytes per second.
@@ -123,7 +123,7 @@ mod tests {
         let scene = past.scene(120 * second);
         assert_eq!((scene.title.as_str(), scene.progress.as_str()), ("n[1-2]", "second 120, 8:00 min ago"));
         assert_eq!((scene.hosts[0].cpu, scene.hosts[1].trouble.as_deref()), (Some(50.0), Some("no route")));
-        assert!(past.line(600 * second).contains("nothing kept since second 120"), "{}", past.line(600 * second));
+        assert!(past.line(600 * second).contains("no samples since second 120"), "{}", past.line(600 * second));
         assert_eq!(past.moments().count(), 10);
     }
 }

@@ -36,7 +36,7 @@ fn scene(hosts: u32) -> Scene {
         hosts: all,
         servers: vec![ServerState { name: "nas".into(), limit: Some(8), why, users }],
         fetches: vec![Fetch { from: "n2".into(), to: "n1".into(), tasks: 1, bytes: 5_000_000 }],
-        waits: vec![WaitGroup { why: "a slot of n2, which holds what they read".into(), tasks: 40 }],
+        waits: vec![WaitGroup { why: "a slot of n2, which holds their inputs".into(), tasks: 40 }],
         failures: vec![failure],
         tasks: (1..=hosts).map(|n| task(u64::from(n), n, u64::from(n))).collect(),
         hint: String::new(),

@@ -136,9 +136,8 @@ fn what_is_in_the_way_is_said(lab: &Lab, exe: &str) {
     lab.ok("n2", "rm -rf /data/.homing-leases*; mkdir -m 700 /data/.homing-leases");
     run(".homing-leases is open to 700 and not to all (chmod 1777), and was passed over");
     lab.ok("n2", "rm -rf /data/.homing-leases*; chmod 755 /data");
-    run(
-        "is this run's alone, and not shared with other runs: /data/.homing-leases is not there, and /data cannot be written",
-    );
+    run("applies only to this run, and is not shared with other runs: /data/.homing-leases is not there, and /data \
+         cannot be written");
     lab.ok("n2", "chmod 1777 /data; mount -o remount,ro /data");
     run("not shared with other runs: cannot make /data/.homing-leases: Read-only file system");
     lab.ok("n2", "mount -o remount,rw /data");

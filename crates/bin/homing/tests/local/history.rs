@@ -118,7 +118,7 @@ fn top_shows_hosts_as_they_were() {
         (Some(50.0), Some(2), Some(3072.0))
     );
     let last = &lines[24 * 60]["hosts"][0];
-    assert!(last["ut"].is_null() && last["unknown"].as_str().unwrap().starts_with("nothing kept since "), "{last}");
+    assert!(last["ut"].is_null() && last["unknown"].as_str().unwrap().starts_with("no samples since "), "{last}");
     let formats = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md")).unwrap();
     let row = formats.lines().find(|line| line.starts_with("| `homing top --since`")).unwrap();
     first.as_object().unwrap().keys().for_each(|key| assert!(row.contains(&format!("`{key}`")), "{key}"));

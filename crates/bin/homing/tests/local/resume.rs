@@ -100,7 +100,7 @@ fn half_an_item_is_never_run_and_the_rest_can_be_given_again() {
         let (status, said) = resumed(&w, None);
         assert_eq!(status, Some(254), "{args:?}: {said}");
         assert!(said.contains(&format!("only {} bytes", half.len())), "{said}");
-        assert!(said.contains("tasks 1 to 2 are known and no more"), "{said}");
+        assert!(said.contains("only tasks 1 to 2 are known"), "{said}");
         assert_eq!(ran(&w), "1\n2\n2\n", "{args:?}");
         let (status, said) = resumed(&w, Some("1\n3\nother\n"));
         assert!(status == Some(254) && said.contains("does not begin with them"), "{args:?}: {said}");
@@ -123,7 +123,7 @@ fn an_input_of_which_nothing_was_read_is_not_taken_for_an_empty_one() {
     child.kill().unwrap();
     child.wait().unwrap();
     let (status, said) = resumed(&w, None);
-    assert!(status == Some(254) && said.contains("nothing gives it again"), "{said}");
+    assert!(status == Some(254) && said.contains("it cannot be read again"), "{said}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn input_that_was_read_to_its_end_needs_no_second_giving() {
 fn a_list_that_changed_or_is_gone_gives_the_tasks_of_the_run() {
     let list = "1\n2\n3\n";
     for args in [&["run", "-j1", "-a", "list", TASK][..], &["run", "-j1", TASK, "::::", "list"]] {
-        for (then, word) in [(Some("x\ny\n1\n2\n3\n"), "has changed"), (None, "is gone"), (Some(list), "")] {
+        for (then, word) in [(Some("x\ny\n1\n2\n3\n"), "has changed"), (None, "was removed"), (Some(list), "")] {
             let w = World::new();
             fs::write(w.path().join("list"), list).unwrap();
             killed(&w, w.command(args), "", "2");
@@ -181,7 +181,7 @@ fn what_is_not_the_task_that_ran_under_its_number_runs() {
     let (status, said) = resumed(&w, None);
     assert_eq!(status, Some(0), "{said}");
     for id in [2, 3, 4] {
-        assert!(said.contains(&format!("task {id} is not what the run has run")), "{said}");
+        assert!(said.contains(&format!("task {id} differs from the task {id} that has run")), "{said}");
     }
     assert!(!said.contains("task 5 ") && said.contains("2 more tasks are not what"), "{said}");
     assert_eq!(ran(&w), "1\n5\n6\n7\n8\n9\n2\nx\n5\n6\n7\n8\n9\n2\n3\n");
@@ -198,7 +198,7 @@ fn a_slot_number_makes_no_other_task() {
     let task = format!("test {{%}} = 1; {TASK}");
     killed(&w, w.command(&["run", "-j1", &task, ":::", "1", "2", "3"]), "", "2");
     let (status, said) = resumed(&w, None);
-    assert!(status == Some(0) && !said.contains("is not what"), "{said}");
+    assert!(status == Some(0) && !said.contains("differs from"), "{said}");
     assert_eq!(ran(&w), "1\n2\n2\n3\n");
 }
 
@@ -249,7 +249,7 @@ fn what_a_process_substitution_gave_is_kept() {
     goes_on(&w, 0, "", "1\n2\n2\n3\n");
     let w = World::new();
     killed(&w, bash(&w, "printf '1\\n2\\n3'; until test -e go; do sleep 0.05; done; echo 4"), "", "2");
-    goes_on(&w, 254, "nothing gives it again", "1\n2\n2\n");
+    goes_on(&w, 254, "it cannot be read again", "1\n2\n2\n");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_run_that_goes_on_is_not_taken_from_another_pid_namespace() {
         let mut child = first(&w, &run).spawn().unwrap();
         until("the second task has started", || ran(&w).contains('2'));
         let (status, said) = told(second(&w, &["resume", "last"]).output().unwrap());
-        assert!(status == Some(254) && said.contains("still goes on"), "{said}");
+        assert!(status == Some(254) && said.contains("still going on"), "{said}");
         let listed = String::from_utf8(second(&w, &["runs"]).output().unwrap().stdout).unwrap();
         assert!(listed.contains("running on"), "{listed}");
         fs::write(w.path().join("go"), "").unwrap();

@@ -252,7 +252,7 @@ fn command_lines_are_for_a_posix_shell_whatever_the_users_own_is() {
     assert!(ran("SHELL", &fake("zsh")).1.starts_with("zsh was asked\n"), "one that reads POSIX quoting is used");
     for odd in [world.path().join("fish"), "/nowhere/bash".into()] {
         let (status, out, err) = ran("HOMING_SHELL", &odd);
-        assert!(status == Some(255) && out.is_empty() && err.contains("no shell that is here"), "{err}");
+        assert!(status == Some(255) && out.is_empty() && err.contains("no such shell on this machine"), "{err}");
     }
     // A job has the shell of its submitter, as with at(1).
     let queue = world.path().join("queue");

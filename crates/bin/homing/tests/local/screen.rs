@@ -280,11 +280,11 @@ fn hosts_are_played_again_from_what_they_kept() {
     let terminal = Terminal::new(80, &[], script);
     let shown = |lines: &[String], part: &str| lines.iter().any(|line| line.contains(part));
     terminal.when("an hour ago", |lines| {
-        let whole = ["HOST", "FREE MEM", "nothing kept yet"].iter().all(|part| shown(lines, part));
+        let whole = ["HOST", "FREE MEM", "no samples yet"].iter().all(|part| shown(lines, part));
         whole && lines.get(1).is_some_and(|line| line.ends_with(" ago"))
     });
     terminal.press("Space");
-    terminal.when("that it stands still", |lines| shown(lines, "held; the space bar goes on"));
+    terminal.when("that it stands still", |lines| shown(lines, "paused; the space bar continues"));
     terminal.press("s");
     terminal.when("hosts by name", |lines| shown(lines, "HOST*"));
     terminal.press("q");

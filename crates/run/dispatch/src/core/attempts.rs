@@ -104,7 +104,7 @@ impl Core {
             self.walls.insert(at, ended.wall_us);
         }
         for (from, to) in &ended.set_aside {
-            let text = format!("{} is unfinished and is now {}", from.display(), to.display());
+            let text = format!("unfinished output {} was moved to {}", from.display(), to.display());
             self.actions.push(Action::Note(text));
         }
         let outcome = ended.outcome.clone();
@@ -222,7 +222,7 @@ impl Core {
         self.release(host, ticket, &running, 0);
         self.leave_storage(&running, 0);
         self.placer.exclude(running.waiting.offer.task.id, host);
-        let reason = format!("{} is not there", missing.display());
+        let reason = format!("{} is missing", missing.display());
         if self.hosts.up_count() == 1 {
             self.close(ticket, running, Outcome::CannotStart(reason), None, false, now);
             return;

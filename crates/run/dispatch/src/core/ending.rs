@@ -22,10 +22,11 @@ fn nowhere(task: &Task, most: u32, most_of: impl Fn(&str) -> u64) -> String {
     }
     if cpus > most {
         return format!(
-            "it takes {cpus} slots ('cpus'), and no host of this run has more than {most}; -j {cpus} gives each host so many"
+            "it needs {cpus} slots ('cpus'), but no host of this run has more than {most}; -j {cpus} gives each host \
+             {cpus}"
         );
     }
-    "no host of this run can run it: none sees its files and has what it takes, or it failed on each".into()
+    "no host of this run can run it: each lacks its files or resources, or it failed there".into()
 }
 
 impl Core {
@@ -69,12 +70,12 @@ impl Core {
         let running = self.running.len();
         if !kills && running > 0 {
             self.stage = self.stage.max(Stage::Draining);
-            let text = format!("no new tasks; waiting for {running} that run (Ctrl-C again to kill them)");
+            let text = format!("no new tasks; waiting for {running} still running (Ctrl-C again to kill them)");
             self.actions.push(Action::Note(text));
             return;
         }
         if running > 0 && self.stage < Stage::Killing {
-            self.actions.push(Action::Note(format!("no new tasks; ending {running} that run")));
+            self.actions.push(Action::Note(format!("no new tasks; ending {running} still running")));
         }
         self.kill_all();
     }

@@ -33,8 +33,7 @@ impl Core {
         running.excessive = true;
         let (task, printed) = (running.waiting.offer.task.id, bytes(running.printed.iter().sum()));
         let text = format!(
-            "the disk that keeps the output of tasks is nearly full, and task {task} has printed {printed}, the most of \
-             all that run: it is ended"
+            "the disk for the output of tasks is nearly full: ending task {task}, which has printed most, {printed}"
         );
         self.actions.push(Action::Note(text));
         self.actions.extend(end(running, *ticket, false));

@@ -50,7 +50,8 @@ impl Core {
         let (host, granted, slots) = self.hosts.crowded()?;
         let have = if granted == 0 { "all".into() } else { format!("{} of", slots - granted) };
         Some(format!(
-            "tasks wait for slots: jobs of the queue have {have} {slots} slots of {host}, or wait for them; --no-share does not ask"
+            "tasks wait for slots: jobs of the queue hold {have} {slots} slots of {host}, or wait for them; \
+             --no-share ignores the queue"
         ))
     }
 
@@ -59,7 +60,7 @@ impl Core {
         let most = bytes(short.iter().map(|(_, available)| *available).max()?);
         let hosts: NodeSet = short.iter().map(|(name, _)| name.to_string()).collect();
         let wanted = bytes(self.policy.memfree);
-        Some(format!("tasks wait for memory: --memfree wants {wanted} free, {hosts} has {most}"))
+        Some(format!("tasks wait for memory: --memfree requires {wanted} free, {hosts} has {most}"))
     }
 
     pub(super) fn loaded(&self) -> Option<String> {
@@ -67,6 +68,6 @@ impl Core {
         let least = loaded.iter().map(|(_, load)| *load).reduce(f64::min)?;
         let hosts: NodeSet = loaded.iter().map(|(name, _)| name.to_string()).collect();
         let most = self.policy.load.as_deref()?;
-        Some(format!("tasks wait for hosts with less to do: --load is {most}, the load of {hosts} {least}"))
+        Some(format!("tasks wait for less loaded hosts: --load is {most}, the load of {hosts} is {least}"))
     }
 }

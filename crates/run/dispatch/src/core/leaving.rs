@@ -70,7 +70,7 @@ impl Core {
     /// Records that a host was released. The run continues without it.
     pub fn host_released(&mut self, host: HostIx) {
         if self.leaves(host) {
-            let text = format!("{} is released: nothing is left for it", self.hosts.name(host));
+            let text = format!("{} is released: no tasks are left for it", self.hosts.name(host));
             self.actions.push(Action::Journal(EventKind::Note { text }));
         }
     }

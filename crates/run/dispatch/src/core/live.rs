@@ -22,7 +22,7 @@ impl Core {
     }
 
     fn waits(&self) -> Vec<WaitGroup> {
-        let after = WaitGroup { why: "tasks that come before them".into(), tasks: self.after.len() as u64 };
+        let after = WaitGroup { why: "tasks that must end before them".into(), tasks: self.after.len() as u64 };
         if self.stage > Stage::Going {
             let why = "nothing: the run is being ended".into();
             return vec![after, WaitGroup { why, tasks: self.waiting.len() as u64 }];
@@ -31,7 +31,7 @@ impl Core {
         let mut all: Vec<WaitGroup> =
             queued.map(|(awaited, tasks)| WaitGroup { why: self.clause(&awaited), tasks: tasks as u64 }).collect();
         let held = self.waiting.len().saturating_sub(self.placer.waiting()) as u64;
-        all.push(WaitGroup { why: "hosts that are being connected to, which hold what they read".into(), tasks: held });
+        all.push(WaitGroup { why: "connections to hosts that hold their inputs".into(), tasks: held });
         all.push(after);
         all
     }
@@ -39,22 +39,22 @@ impl Core {
     fn clause(&self, awaited: &Awaited) -> String {
         let named = |hosts: &[HostIx]| hosts.iter().map(|host| self.hosts.name(*host).to_string()).collect::<NodeSet>();
         match awaited {
-            Awaited::Nobody => "a host that can run them: none here can".into(),
+            Awaited::Nobody => "a host that can run them: no present host can".into(),
             Awaited::Server(server) => self.storage_clause(StorageIx::Server(*server)),
             Awaited::Slot => "a free slot".into(),
-            Awaited::Holders(hosts) => format!("a slot of {}, which holds what they read", named(hosts)),
+            Awaited::Holders(hosts) => format!("a slot of {}, which holds their inputs", named(hosts)),
             Awaited::Storage(hosts) => match hosts[..] {
                 [host] => self.storage_clause(StorageIx::Host(host)),
                 _ => format!("the storage of {}, which takes no more tasks now", named(hosts)),
             },
-            Awaited::Room => "memory or resources that running tasks have".into(),
+            Awaited::Room => "memory or resources that running tasks hold".into(),
             Awaited::Turn => {
                 let full = self.power.full().join(", ");
-                let power = (!full.is_empty()).then(|| format!("power: [power] {full} leaves room for no more"));
+                let power = (!full.is_empty()).then(|| format!("power: [power] {full} allows no more tasks"));
                 power
                     .or_else(|| self.short_of_memory())
                     .or_else(|| self.loaded())
-                    .unwrap_or_else(|| "their turn, which is next".into())
+                    .unwrap_or_else(|| "their turn, which comes next".into())
             }
         }
     }
@@ -77,7 +77,7 @@ impl Core {
         let Some((ticket, run)) = self.under_way(task) else { return };
         let action = end(run, ticket, false);
         if let Some(action) = action {
-            self.actions.push(Action::Note(format!("task {task} is ended, as somebody who watches wants it")));
+            self.actions.push(Action::Note(format!("task {task} is ended at the request of a watcher")));
             self.actions.push(action);
         }
     }

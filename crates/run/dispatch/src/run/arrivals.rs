@@ -73,7 +73,7 @@ impl<L: Listener> Shell<'_, L> {
         let slots = facts.most_tasks.map_or(wanted, |most| wanted.min(most)).max(1);
         if slots < wanted {
             self.listener.note(&format!(
-                "{}: {slots} tasks at once, not {wanted}: more descriptors are not allowed there (ulimit -Hn)",
+                "{}: only {slots} tasks at once instead of {wanted}: its limit of open files is too low (ulimit -Hn)",
                 plan.name
             ));
         }

@@ -63,8 +63,9 @@ impl<L: Listener> Shell<'_, L> {
         let name = self.core.storage_name(server);
         // A limit that is measured during the run includes the load of other runs.
         if self.core.has_set_limit(server) {
-            self.listener
-                .note(&format!("the limit of {name} is this run's alone, and not shared with other runs: {why}"));
+            self.listener.note(&format!(
+                "the limit of {name} applies only to this run, and is not shared with other runs: {why}"
+            ));
         }
         self.core.leased(server, None);
     }

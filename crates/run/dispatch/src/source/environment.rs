@@ -98,7 +98,7 @@ fn is_posix(path: &str) -> bool {
 pub fn check_shell() -> Result<(), Failure> {
     match std::env::var("HOMING_SHELL") {
         Ok(path) if !path.is_empty() && !is_posix(&path) => {
-            let text = format!("HOMING_SHELL={path}: that is no shell that is here and reads POSIX quoting");
+            let text = format!("HOMING_SHELL={path}: no such shell on this machine, or it does not read POSIX quoting");
             Err(Failure::usage(text).hint(format!("the path of one of {}; or unset HOMING_SHELL", POSIX.join(", "))))
         }
         _ => Ok(()),

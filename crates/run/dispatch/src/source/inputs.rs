@@ -70,7 +70,7 @@ impl RunInputs {
         let known = file.metadata()?;
         if self.resumed {
             self.notes.push(format!(
-                "{}: the homing that began this run kept no copy of it; what has changed in it since cannot be seen",
+                "{}: the run has no copy of this input, so homing cannot detect changes in it",
                 path.display()
             ));
         }
@@ -89,8 +89,7 @@ impl RunInputs {
     fn whole(&mut self, path: &Path, name: &str, kept: &EarlierInput) -> io::Result<InputSource> {
         if let Some(said) = self.difference(path, kept) {
             let kept = kept.copy.display();
-            self.notes
-                .push(format!("{} {said}; the tasks are made of what it was then, kept in {kept}", path.display()));
+            self.notes.push(format!("{} {said}; the tasks use its earlier content, kept in {kept}", path.display()));
         }
         let hold = name != STDIN && kept.length <= HELD_FILE;
         let from = Box::new(BufReader::new(File::open(&kept.copy)?));
@@ -104,13 +103,13 @@ impl RunInputs {
             return None;
         }
         match self.cwd.join(path).metadata() {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Some("is gone since the run has read it"),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Some("was removed after the run read it"),
             // A pipe cannot be compared.
             Ok(known) if !known.is_file() => None,
             _ => {
                 let same = self.again(path).zip(File::open(&kept.copy).ok());
                 let same = same.is_some_and(|(mut now, mut then)| is_same(&mut now, &mut then).unwrap_or(false));
-                (!same).then_some("has changed since the run has read it")
+                (!same).then_some("has changed since the run read it")
             }
         }
     }
@@ -118,13 +117,13 @@ impl RunInputs {
     /// Opens an input of which only the beginning was read before.
     fn partial(&mut self, path: &Path, kept: EarlierInput) -> io::Result<InputSource> {
         let Some(source) = self.again(path) else {
-            let cut = Cut { known: kept.length, why: "nothing gives it again" };
+            let cut = Cut { known: kept.length, why: "it cannot be read again" };
             let known = File::open(&kept.copy)?;
             return Ok(stream(known.chain(cut), kept.copy));
         };
         if path == Path::new("-") {
-            let text = "the run was cut off while it read its input; the rest is read from standard input, \
-                        which must give all of it again, to its end (from /dev/null: only what is known is run)";
+            let text = "the run was interrupted while it read its input; now standard input must provide the whole \
+                input again (/dev/null: run only the known tasks)";
             self.notes.push(text.into());
         }
         let (keeping, copy) = (Keeping::go_on(&kept).map_err(not_kept)?, kept.copy.clone());
@@ -166,7 +165,7 @@ impl homing_batch::InputOpener for KeptInputs {
         let name = inputs.name(path);
         self.files = inputs.files;
         let kept = homing_journal::kept(&self.dir, &name).map_err(io::Error::other)?;
-        let kept = kept.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the run has kept no copy of it"))?;
+        let kept = kept.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the run has no copy of it"))?;
         inputs.whole(path, &name, &kept)
     }
 }

@@ -26,7 +26,7 @@ fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, 
     let name = String::deserialize(from)?;
     match homing_slurm::is_license(&name) {
         true => Ok(Some(name)),
-        false => Err(serde::de::Error::custom(format!("license = {name:?} is no name of a licence of Slurm's"))),
+        false => Err(serde::de::Error::custom(format!("license = {name:?} is not a valid name of a Slurm licence"))),
     }
 }
 
@@ -53,11 +53,14 @@ fn unfit(folder: &Path) -> Option<String> {
     let lines = homing_mounts::read().ok()?;
     let line = homing_mounts::holding(&lines, folder)?;
     if FileSystemKind::of(&line.mount) == FileSystemKind::Sshfs {
-        return Some(format!("{} is an sshfs, whose locks are this machine's only", line.mount.point.display()));
+        return Some(format!("{} is an sshfs, whose locks are valid only on this machine", line.mount.point.display()));
     }
     let option =
         line.of_super.iter().find(|o| ["nolock", "local_lock=all", "local_lock=posix"].contains(&o.as_str()))?;
-    Some(format!("{} is mounted with {option}, so that its locks are this machine's only", line.mount.point.display()))
+    Some(format!(
+        "{} is mounted with {option}, so its locks are valid only on this machine",
+        line.mount.point.display()
+    ))
 }
 
 /// Returns the volume of a server. The mount table names a server of NFS. For other volumes the names come from a

@@ -155,7 +155,8 @@ impl OfferStream {
     /// Returns a note after the last task: how many changed tasks were not named.
     fn others(&self) -> Option<Incoming> {
         let more = std::mem::take(&mut lock(&self.shared).others).saturating_sub(MOST_NAMED);
-        (more > 0).then(|| Incoming::Note(format!("{more} more tasks are not what the run has run; they run again")))
+        (more > 0)
+            .then(|| Incoming::Note(format!("{more} more tasks differ from the tasks that have run; they run again")))
     }
 
     /// Fails a task whose files could not be examined. All tasks with a file on the same mount fail, too.
@@ -213,10 +214,10 @@ impl Looker {
             return Incoming::Broken { text: error.to_string(), exit: status_of(error) };
         }
         let known = match lock(&self.shared).last {
-            0 => "no task is known of it".to_string(),
-            last => format!("tasks 1 to {last} are known and no more"),
+            0 => "none of its tasks are known".to_string(),
+            last => format!("only tasks 1 to {last} are known"),
         };
-        let text = format!("{error}; {known}; `homing resume` goes on when it is given the same input again");
+        let text = format!("{error}; {known}; `homing resume` continues when it gets the same input again");
         Incoming::Broken { text, exit: exit::SYSTEM }
     }
 
@@ -229,7 +230,7 @@ impl Looker {
         let (id, mut shared) = (task.id, lock(&self.shared));
         shared.others += 1;
         if shared.others <= MOST_NAMED {
-            let text = format!("task {id} is not what the run has run as task {id}; it runs again, as it is now");
+            let text = format!("task {id} differs from the task {id} that has run; it runs again in its present form");
             self.pending.push(Incoming::Note(text));
         }
         self.pending.push(Incoming::Again(id));
@@ -339,15 +340,15 @@ impl Looker {
         let (mut notes, mut shared) = (Vec::new(), lock(&self.shared));
         if let Some(cut) = found.cut.first().filter(|_| !std::mem::replace(&mut shared.told_bound, true)) {
             let path = cut.display();
-            notes.push(format!("{path} holds more than {TREE_LIMIT} files; the first of them stand for it"));
+            notes.push(format!("{path} holds more than {TREE_LIMIT} files; homing locates only the first of them"));
         }
         if let Some(volume) = found.unknown.as_ref().filter(|_| self.how.hosts > 1)
             && !std::mem::replace(&mut shared.told_unknown, true)
         {
             let (point, fstype) = (volume.mount.point.display(), &volume.mount.fstype);
             notes.push(format!(
-                "{point} is of the type {fstype}, which homing cannot ask where bytes lie: tasks run on any host that has \
-                 their files"
+                "{point} has the type {fstype}, whose layout homing cannot read: tasks run on any host that has their \
+                 files"
             ));
         }
         if let Some(why) = found.untold.as_ref().filter(|_| !std::mem::replace(&mut shared.told_untold, true)) {

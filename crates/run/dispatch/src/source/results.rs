@@ -12,7 +12,7 @@ use std::path::Path;
 /// columns.
 pub fn results_files(dir: &Path, columns: &[RawText]) -> Result<ResultFiles, Failure> {
     if let Some(kind @ ("csv" | "tsv" | "json")) = dir.extension().and_then(OsStr::to_str) {
-        let text = format!("--results writes a folder, or a file for each task; not a .{kind} of all");
+        let text = format!("--results writes a folder, or a file for each task, but not one .{kind} file of all tasks");
         return Err(Failure::usage(text).hint("--joblog lists the tasks; `homing report RUN --json` sums them up"));
     }
     let results = homing_batch::ResultsOption::parse(&dir.into(), columns).map_err(Failure::usage)?;

@@ -16,7 +16,7 @@ const AHEAD: u64 = HELD_FILE;
 
 /// An error of the copy, as opposed to an error of the source.
 #[derive(Debug, thiserror::Error)]
-#[error("it cannot be kept in the run's folder: {0}")]
+#[error("cannot store it in the run's folder: {0}")]
 pub struct NotKept(io::Error);
 
 /// Marks an error as one of the copy.
@@ -36,7 +36,7 @@ pub struct Cut {
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Cut { known, why } = self;
-        write!(f, "the run was cut off before it had read the end, only {known} bytes of it are known, and {why}")
+        write!(f, "the run was interrupted before it had read the end, only {known} bytes of it are known, and {why}")
     }
 }
 
@@ -133,7 +133,7 @@ fn begins_with(source: &mut impl Read, copy: File, kept: u64) -> io::Result<()> 
     if is_same(&mut source.take(kept), &mut copy.take(kept))? {
         return Ok(());
     }
-    let why = "what is given now does not begin with them";
+    let why = "the present input does not begin with them";
     Err(io::Error::other(Cut { known: kept, why }))
 }
 
@@ -176,7 +176,7 @@ impl Read for Follower {
         let most = buffer.len().min(usize::try_from(ready).unwrap_or(usize::MAX));
         let n = self.copy.read_at(&mut buffer[..most], at)?;
         if n == 0 && most > 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "its copy in the run's folder was cut"));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "its copy in the run's folder was truncated"));
         }
         self.shared.change(|state| state.taken += n as u64);
         Ok(n)

@@ -25,10 +25,8 @@ impl Core {
         };
         let connecting = self.waiting.iter().filter(comes).count();
         let of = |why: &str, tasks: usize| WaitGroup { why: why.into(), tasks: tasks as u64 };
-        let mut waits = vec![
-            of("a free slot", self.waiting.len() - connecting),
-            of("hosts that are being connected to", connecting),
-        ];
+        let mut waits =
+            vec![of("a free slot", self.waiting.len() - connecting), of("connections to hosts", connecting)];
         waits.retain(|waits| waits.tasks > 0);
         waits
     }
@@ -40,7 +38,7 @@ impl Core {
     /// Ends a task if it is running.
     pub(super) fn end_task(&mut self, task: TaskId) {
         let Some(id) = self.under_way(task).map(|running| running.request.id) else { return };
-        self.report_event(EventKind::Note { text: format!("task {task} is ended, as somebody who watches wants it") });
+        self.report_event(EventKind::Note { text: format!("task {task} is ended at the request of a watcher") });
         self.kill(id);
     }
 }

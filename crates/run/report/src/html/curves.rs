@@ -93,15 +93,15 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
     let split = |local, remote, of: &str| format!("{} local, {} over the network {of}", bytes(local), bytes(remote));
     let alone = all.saturating_sub(in_turn);
     let mut rows = vec![
-        ("Hosts in turn", alone, in_turn, split(alone, in_turn, "(by the layout, had placement ignored it)")),
+        ("Hosts in turn", alone, in_turn, split(alone, in_turn, "(by the layout, without placement)")),
         ("As placed", planned.local, planned.remote, split(planned.local, planned.remote, "(by the layout)")),
     ];
     if let (Some(read), (Some(received), _)) = (tally.rchar, tally.network()) {
         // Interfaces may also receive other traffic, so the text gives no split.
         let (read_text, received_text) = (bytes(read), bytes(received));
         let said = format!(
-            "{read_text} asked for by read calls (pipes included), {received_text} received by the hosts' interfaces, for \
-             whatever purpose"
+            "{read_text} requested by read calls (pipes included), {received_text} received by the hosts' interfaces, \
+             for any purpose"
         );
         rows.push(("Measured", read.saturating_sub(received), received, said));
     }
@@ -151,14 +151,17 @@ pub(crate) fn limits(page: &mut String, story: &Story) {
             last = (*limit, because);
         }
         let title = format!("Tasks at once on the storage of {}", escape(server));
-        let end = last.0.map_or("all slots might use it".into(), |n| format!("{n} at once"));
-        let about = format!("The most that homing let use it. At the end of the run {end}, because {}", escape(last.1));
+        let end = last.0.map_or("all slots".into(), |n| format!("{n} at once"));
+        let about = format!(
+            "The largest number of tasks that homing let use it. At the end of the run: {end}, because {}",
+            escape(last.1)
+        );
         curve(page, story, &title, &about, &[("tasks", &values)], |v| format!("{v:.0}"));
     }
     if !rest.is_empty() {
         let names = escape(&clip(&rest.join(", "), 300));
         page.push_str(&format!(
-            "<p class=\"quiet\">Storage without a chart, as its limit hardly changed: {names}.</p>\n"
+            "<p class=\"quiet\">Storage without a chart, because its limit hardly changed: {names}.</p>\n"
         ));
     }
 }
@@ -180,8 +183,7 @@ pub(crate) fn pressure(page: &mut String, story: &Story) {
             *cell = (cell.0 + stalled as f64, cell.1 + (g.to - g.from) as f64);
         }
     }
-    let about =
-        "Share of the time in which some task of the host stood still for I/O; the stronger the colour, the more";
+    let about = "Share of the time in which some task of the host waited for I/O; stronger colour: larger share";
     svg::open(page, "I/O pressure", about, height + 24.0);
     svg::time_axis(page, story.length, 0.0, height);
     for (host, cells) in cells.iter().enumerate().take(shown) {

@@ -6,9 +6,9 @@ use homing_model::units::{percent, span};
 
 /// The causes, in the order in which they are checked.
 const CAUSES: [(&str, &str); 4] = [
-    ("its host was not there", "it had not answered yet, was lost, or the run was interrupted"),
-    ("nothing was left to start", "the last task of the run had begun"),
-    ("a limit on tasks at once", "the storage that they read had as many as it was allowed"),
+    ("the host was not available", "it had not answered yet, was lost, or the run was interrupted"),
+    ("no task was left to start", "the last task of the run had begun"),
+    ("a limit on tasks at once", "the storage that they read had reached its limit"),
     (
         "no task was ready",
         "inputs were still read or located, or tasks waited for memory, --delay or a host; see the notes",
@@ -38,8 +38,8 @@ pub(crate) fn draw(page: &mut String, story: &Story) {
     if sum == 0 || sum < idle.all / 50 {
         return;
     }
-    let about = format!("{} of the time of all slots passed without a task", percent(sum, idle.all));
-    tables::open(page, "Idle slots", &about, &["Because", "That is", "Slot time", "Share"]);
+    let about = format!("{} of the time of all slots was idle", percent(sum, idle.all));
+    tables::open(page, "Idle slots", &about, &["Cause", "Meaning", "Slot time", "Share"]);
     let mut causes: Vec<_> = CAUSES.iter().zip(idle.by_cause).filter(|(_, us)| *us > 0).collect();
     causes.sort_by_key(|(_, us)| std::cmp::Reverse(*us));
     for ((cause, means), us) in causes {

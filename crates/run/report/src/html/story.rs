@@ -101,7 +101,7 @@ impl<'a> Story<'a> {
                 EventKind::RunResumed { host, .. } => {
                     last.clear();
                     story.present.extend((0..story.hosts.len()).map(|host| (before, host, false)));
-                    story.notes.push((at, format!("taken up again on {host}")));
+                    story.notes.push((at, format!("resumed on {host}")));
                 }
                 EventKind::HostUp { host, slots, .. } => {
                     let n = number(host);

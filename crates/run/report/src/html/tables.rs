@@ -51,7 +51,7 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
     if story.hosts.len() < 2 {
         return;
     }
-    let columns = ["Host", "Slots", "Tasks", "Slot time used", "Received", "Sent", "Disk", "Stood still for I/O"];
+    let columns = ["Host", "Slots", "Tasks", "Slot time used", "Received", "Sent", "Disk", "Waited for I/O"];
     open(page, "Hosts", "Network, disk and pressure by the hosts' own counters", &columns);
     let end_ns = story.start_ns + story.length as i64 * 1000;
     for name in story.hosts.iter().take(500) {

@@ -96,8 +96,7 @@ fn dense(page: &mut String, story: &Story) {
     let height = row * shown as f64 + 4.0;
     let rest = story.hosts.len() - shown;
     let mut about =
-        "The stronger the colour, the more of the host's slots in use; <i class=\"key bad\"></i>tasks failed there"
-            .to_string();
+        "Stronger colour: more of the host's slots in use; <i class=\"key bad\"></i>tasks failed".to_string();
     if rest > 0 {
         about.push_str(&format!("; {rest} more hosts are not drawn"));
     }

@@ -178,17 +178,14 @@ fn what_tasks_take_without_waiting_is_that_of_those_at_home_or_by_account_or_unk
     let all = vec![home(100), home(200), home(9_000), far(Some(800)), done("n2", 300, None, 20, 20)];
     assert_eq!(work(all), Ok(vec![100, 200, 9_000, 400, 300]));
     assert_eq!(work(vec![far(Some(800)), far(Some(100))]), Ok(vec![100, 800]));
-    assert!(work(vec![far(Some(800)), far(None)]).unwrap_err().starts_with("no task ran beside its bytes"));
+    assert!(work(vec![far(Some(800)), far(None)]).unwrap_err().starts_with("no task ran on the host of its bytes"));
 }
 
 #[test]
 fn a_replay_that_is_off_predicts_nothing_and_says_so() {
     let paused = ReplayFixture { pause_us: 8_000_000, ..WORLD };
     let text = paused.tally().full()[0].to_string();
-    assert!(
-        text.contains("at most -") && text.contains("(no more is known: played again as it was, it takes "),
-        "{text}"
-    );
+    assert!(text.contains("at most -") && text.contains("(no prediction: a replay takes "), "{text}");
     assert!(ReplayFixture { pause_us: 2_000_000, ..WORLD }.predicted_savings().len() == 3);
 }
 
@@ -198,12 +195,12 @@ fn a_run_that_was_taken_up_again_or_is_too_long_predicts_nothing() {
     let resumed = EventKind::RunResumed { host: "n1".into(), pid: 1 };
     replay.add(&Event { at_ns: 0, what: resumed });
     let full = WORLD.tally().full();
-    assert_eq!(replay.predict(&[], &full[0], 1), Err("the run was taken up again".into()));
+    assert_eq!(replay.predict(&[], &full[0], 1), Err("the run was resumed".into()));
     let mut replay = Replay::default();
     for task in 0..=MOST_TASKS as u64 {
         replay.add(&Event { at_ns: 0, what: ended(task, "n1", Outcome::Exit(0), 1, IoCounters::default()) });
     }
-    assert_eq!(replay.predict(&[], &full[0], 1), Err("it has too many tasks to be played again".into()));
+    assert_eq!(replay.predict(&[], &full[0], 1), Err("it has too many tasks for a replay".into()));
     assert!(replay.done.is_empty());
 }
 

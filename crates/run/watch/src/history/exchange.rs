@@ -42,8 +42,8 @@ pub fn lines(records: Vec<SampleRecord>, facts: HostFacts) -> String {
 pub fn read(text: &[u8]) -> HostHistory {
     let mut all = HostRecords::default();
     for line in text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
-        let line: HistoryLine =
-            serde_json::from_slice(line).map_err(|e| format!("its homing tells what this one does not read: {e}"))?;
+        let line: HistoryLine = serde_json::from_slice(line)
+            .map_err(|e| format!("this homing cannot read the answer of its homing: {e}"))?;
         all.facts = line.facts.or(all.facts);
         all.records.push(SampleRecord { number: 0, boot: line.boot, sample: line.sample });
     }
@@ -75,6 +75,6 @@ mod tests {
         let kept = read(text.as_bytes()).unwrap();
         assert_eq!(kept.records.iter().map(|record| record.boot).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(kept.facts.map(|facts| facts.cores), Some(4));
-        assert!(read(b"{}\n").is_err_and(|why| why.starts_with("its homing tells what")));
+        assert!(read(b"{}\n").is_err_and(|why| why.starts_with("this homing cannot read")));
     }
 }

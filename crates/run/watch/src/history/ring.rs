@@ -31,7 +31,11 @@ impl std::fmt::Display for RingError {
         match self {
             RingError::Io(file, e) => write!(f, "the history {}: {e}", file.display()),
             RingError::Foreign(file) => {
-                write!(f, "{} is no history that this version knows; remove it, and a new one begins", file.display())
+                write!(
+                    f,
+                    "{} is not a history that this version can read; remove it to begin a new one",
+                    file.display()
+                )
             }
         }
     }

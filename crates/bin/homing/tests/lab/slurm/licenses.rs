@@ -69,7 +69,7 @@ fn what_slurm_does_not_count_is_said(lab: &Lab, file: &str) {
     let (status, _, err) = sub("[server.n1]\nlicense = \"nobodys\"\n");
     assert!(status != Some(0) && err.contains("Licenses=NAME:N in slurm.conf"), "{status:?} {err}");
     let (status, _, err) = sub("[server.n1]\nlicense = \"nas:2\"\n");
-    assert!(status == Some(255) && err.contains("no name of a licence"), "{status:?} {err}");
+    assert!(status == Some(255) && err.contains("not a valid name of a Slurm licence"), "{status:?} {err}");
 }
 
 fn quoted(script: &str) -> String {

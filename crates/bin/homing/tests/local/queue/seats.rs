@@ -57,7 +57,7 @@ fn a_run_waits_for_the_slots_that_jobs_have() {
     let within = world.command(&["run", STAYS, ":::", "within"]).env("HOMING_JOB", "1").status();
     assert!(within.unwrap().success());
     let said = || world.lines("said").join("\n");
-    until("it says why it waits", || said().contains("tasks wait for slots: jobs of the queue have all 2 slots of"));
+    until("it says why it waits", || said().contains("tasks wait for slots: jobs of the queue hold all 2 slots of"));
     assert!(!has_begun(&world, "a") && !has_begun(&world, "b"));
     ["job", "a", "b"].iter().for_each(|name| go(&world, name));
     assert!(waits.wait().unwrap().success(), "{}", said());

@@ -62,7 +62,7 @@ fn a_loaded_host_starts_nothing_and_its_own_tasks_count_at_once() {
     load(&mut core, 2.5);
     assert_eq!(assign(&mut core, S).len(), 0);
     core.assign(at(3 * S).mono);
-    assert_eq!(notes(&mut core), ["tasks wait for hosts with less to do: --load is 2, the load of n1 2.5"]);
+    assert_eq!(notes(&mut core), ["tasks wait for less loaded hosts: --load is 2, the load of n1 is 2.5"]);
     load(&mut core, 0.3);
     assert_eq!(assign(&mut core, 4 * S).len(), 2, "two run, whatever the average says");
     core.ended(0, ended(1, Outcome::Exit(0)), at(5 * S));
@@ -80,8 +80,8 @@ fn what_others_have_of_a_hosts_slots_is_left_to_them() {
     core.ended(0, ended(1, Outcome::Exit(0)), at(S));
     assert_eq!(assign(&mut core, S).len(), 0);
     core.assign(at(3 * S).mono);
-    let told =
-        "tasks wait for slots: jobs of the queue have all 3 slots of n1, or wait for them; --no-share does not ask";
+    let told = "tasks wait for slots: jobs of the queue hold all 3 slots of n1, or wait for them; --no-share ignores \
+        the queue";
     assert_eq!(notes(&mut core), [told]);
     core.granted(0, 2);
     assert_eq!(assign(&mut core, 4 * S).len(), 2);
