@@ -112,7 +112,7 @@ pub fn with_script(own: BsubRequest, script: &[u8]) -> Result<BsubRequest, Strin
     if let Some(word) = parsed.operands.first() {
         let word = word.display();
         return Err(format!(
-            "#BSUB lines: {word} is no option; a remark there begins with #, the command is the script"
+            "#BSUB lines: {word} is not an option; begin a remark with #, and put the command into the script"
         ));
     }
     if let Some(option) = ["h", "V"].into_iter().find(|option| parsed.has(option)) {
@@ -234,7 +234,7 @@ fn gpus(text: &str) -> Result<u32, String> {
                 | "gpack",
                 _,
             ) => {
-                return refuse(format!("{key} is not there in homing: a job has its devices alone; use num=N"));
+                return refuse(format!("homing has no {key}: a job never shares its devices; use num=N"));
             }
             _ => return refuse(format!("{key} is no part of a GPU requirement; use num=N")),
         }
@@ -245,9 +245,9 @@ fn gpus(text: &str) -> Result<u32, String> {
 /// Checks that a network is given by its name. LSF's types and windows are for a switch that LSF no longer supports.
 fn network(text: String) -> Result<String, String> {
     match text.contains([':', '=']) {
-        true => {
-            Err(format!("-network {text}: a network has a name in homing, of [host.NAME] addresses: -network storage"))
-        }
+        true => Err(format!(
+            "-network {text}: give the name of a network from [host.NAME] addresses, such as -network storage"
+        )),
         false => Ok(text),
     }
 }
@@ -379,7 +379,7 @@ mod tests {
             ("#BSUB -q night by day", "by is no option"),
             ("#BSUB -h", "-h is for the command line"),
             ("#BSUB -nosuch", "illegal option -- nosuch"),
-            ("#BSUB-gpu num=1:mode=shared", "-gpu num=1:mode=shared: mode is not there"),
+            ("#BSUB-gpu num=1:mode=shared", "-gpu num=1:mode=shared: homing has no mode"),
         ] {
             let said = with_script(BsubRequest::default(), line.as_bytes()).unwrap_err();
             assert!(said.contains(says), "{line}: {said}");
@@ -425,7 +425,7 @@ mod tests {
         assert!(of(&["-W", "x", "y"]).unwrap_err().contains("Bad RUNLIMIT"));
         assert!(of(&["-R", "select[mem", "y"]).unwrap_err().contains("Bad resource requirement syntax"));
         assert!(of(&["-n", "0", "y"]).is_err());
-        assert!(of(&["-b", "12:00", "y"]).unwrap_err().contains("not there"));
+        assert!(of(&["-b", "12:00", "y"]).unwrap_err().contains("homing has no begin time"));
         assert_eq!(call(&["-h".into()]), Ok(Call::Help));
     }
 }

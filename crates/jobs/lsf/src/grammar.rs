@@ -5,12 +5,12 @@
 use crate::options::Grammar;
 
 const NO_MAIL: &str = "no mail is sent; the report is at the end of the -o file";
-const NO_LIMIT: &str = "this limit is not there in homing; use ulimit in the job's command";
-const NO_GROUP: &str = "groups of users are not there in homing; leave it out";
-const NO_SLA: &str = "service classes are not there in homing; use a queue, -q";
-const NO_LICENSE: &str = "licenses are not there in homing; leave it out";
-const NO_CHECKPOINT: &str = "checkpoints are not there in homing; leave it out";
-const NO_POWER: &str = "it is not there in homing; use -R";
+const NO_LIMIT: &str = "homing has no such limit; use ulimit in the job's command";
+const NO_GROUP: &str = "homing has no groups of users; leave it out";
+const NO_SLA: &str = "homing has no service classes; use a queue, -q";
+const NO_LICENSE: &str = "homing has no licenses; leave it out";
+const NO_CHECKPOINT: &str = "homing has no checkpoints; leave it out";
+const NO_POWER: &str = "not supported by homing; use -R";
 
 /// The base of the other grammars.
 const PLAIN: Grammar = Grammar { flags: &["h", "V"], valued: &[], noted: &[], refused: &[], mixed: true };
@@ -25,40 +25,40 @@ pub const BSUB: Grammar = Grammar {
     noted: &[
         ("B N Nd Ne u", NO_MAIL),
         ("r rn", "a job that is interrupted becomes LOST; homing sub --again ID runs it again"),
-        ("Zs", "the script on standard input is kept; one that the command names is read when the job starts"),
+        ("Zs", "homing keeps a script from standard input; a script named in the command is read when the job starts"),
     ],
     refused: &[
-        ("a", "application checks (esub) are not there in homing; use -app or -env"),
+        ("a", "homing has no application checks (esub); use -app or -env"),
         ("alloc_flags cn_cu cn_mem core_isolation csm freq jobaff jsm ln_mem ln_slots smt", NO_POWER),
-        ("b", "a begin time is not there in homing; use -H and bresume, or at(1)"),
+        ("b", "homing has no begin time; use -H and bresume, or at(1)"),
         ("C c D F hl p S T ul v", NO_LIMIT),
-        ("clusters", "other clusters are not there in homing; use -m"),
-        ("data stage", "the staging of data is not there in homing; iobsub sends a job to its data"),
+        ("clusters", "homing knows no other clusters; use -m"),
+        ("data stage", "homing does not stage data; iobsub sends a job to its data"),
         ("datagrp G", NO_GROUP),
-        ("eptl ptl", "a pending limit is not there in homing; use bkill"),
-        ("ext", "external schedulers are not there in homing; leave it out"),
-        ("f", "copying of files is not there in homing; use cp in the job's command"),
-        ("hostfile", "a file of hosts is not there in homing; use -m"),
-        ("IX XF", "X forwarding is not there in homing; use ssh -X"),
-        ("Jd", "a description is not there in homing; use -J"),
-        ("jsdl", "JSDL files are not there in homing; use #BSUB lines"),
+        ("eptl ptl", "homing has no pending limit; use bkill"),
+        ("ext", "homing has no external schedulers; leave it out"),
+        ("f", "homing does not copy files; use cp in the job's command"),
+        ("hostfile", "homing takes no file of hosts; use -m"),
+        ("IX XF", "homing does not forward X; use ssh -X"),
+        ("Jd", "homing keeps no description; use -J"),
+        ("jsdl", "homing reads no JSDL files; use #BSUB lines"),
         ("k mig", NO_CHECKPOINT),
         ("Lp", NO_LICENSE),
-        ("nnodes", "nodes are not counted in homing; use -n, or homing sub --slurm-arg=--nodes=N"),
+        ("nnodes", "homing does not count nodes; use -n, or homing sub --slurm-arg=--nodes=N"),
         ("notify", NO_MAIL),
-        ("outdir", "an output directory is not made in homing; use mkdir, and -o DIR/%J"),
-        ("pack", "packs of jobs are not there in homing; use an array, -J 'name[1-9]'"),
-        ("Q", "requeueing by exit status is not there in homing; use homing run --retries"),
-        ("rnc tn UF", "it is not there in homing; leave it out"),
-        ("s", "a signal for a queue's window is not there in homing; leave it out"),
+        ("outdir", "homing makes no output directory; use mkdir, and -o DIR/%J"),
+        ("pack", "homing has no packs of jobs; use an array, -J 'name[1-9]'"),
+        ("Q", "homing does not requeue by exit status; use homing run --retries"),
+        ("rnc tn UF", "not supported by homing; leave it out"),
+        ("s", "homing has no signal for a queue's window; leave it out"),
         ("sla", NO_SLA),
-        ("sp", "priorities of jobs are not there in homing; use a queue of higher priority, -q"),
-        ("t", "a termination deadline is not there in homing; use -W"),
-        ("ti", "it is not there in homing; a job whose -w cannot come true stays pending: bkill it"),
-        ("U", "advance reservations are not there in homing; leave it out"),
-        ("wa wt", "an action before the end is not there in homing; use trap in the job's command"),
-        ("We", "estimates are not there in homing; use -W"),
-        ("yaml json", "it is not there in homing; use #BSUB lines"),
+        ("sp", "homing has no priorities of jobs; use a queue of higher priority, -q"),
+        ("t", "homing has no termination deadline; use -W"),
+        ("ti", "not supported by homing; a job whose -w can never hold stays pending: bkill it"),
+        ("U", "homing has no advance reservations; leave it out"),
+        ("wa wt", "homing has no action before the end; use trap in the job's command"),
+        ("We", "homing has no estimates; use -W"),
+        ("yaml json", "not supported by homing; use #BSUB lines"),
     ],
     mixed: false,
 };
@@ -67,13 +67,13 @@ pub const BSUB: Grammar = Grammar {
 pub const BKILL: Grammar = Grammar {
     valued: &["app", "g", "J", "m", "P", "q", "s", "u"],
     refused: &[
-        ("a d R", "it is not there in homing; name the jobs, or 0 for all of yours"),
-        ("b", "it is not there in homing; leave it out"),
-        ("C", "a reason is not kept in homing; leave it out"),
-        ("l", "it is not there in homing; kill -l lists the signals"),
-        ("r", "a job is not forgotten before it has ended; leave it out, or use -s KILL"),
+        ("a d R", "not supported by homing; name the jobs, or 0 for all of yours"),
+        ("b", "not supported by homing; leave it out"),
+        ("C", "homing keeps no reason; leave it out"),
+        ("l", "not supported by homing; kill -l lists the signals"),
+        ("r", "homing does not forget a job before it has ended; leave it out, or use -s KILL"),
         ("sla", NO_SLA),
-        ("stat", "it is not there in homing; bjobs -noheader -o jobid with -p, -r or -s lists the jobs to name"),
+        ("stat", "not supported by homing; bjobs -noheader -o jobid with -p, -r or -s lists the jobs to name"),
     ],
     ..PLAIN
 };
@@ -83,50 +83,51 @@ pub const BJOBS: Grammar = Grammar {
     flags: &["A", "a", "d", "json", "l", "noheader", "p", "r", "s", "W", "w", "X", "h", "V"],
     valued: &["app", "g", "J", "m", "o", "P", "q", "u"],
     refused: &[
-        ("aff aps cname hms noq pac ti", "it is not there in homing; leave it out"),
-        ("data", "the staging of data is not there in homing; leave it out"),
+        ("aff aps cname hms noq pac ti", "not supported by homing; leave it out"),
+        ("data", "homing does not stage data; leave it out"),
         ("env", "the environment of a job is not shown; print it in the job"),
-        ("fwd", "other clusters are not there in homing; leave it out"),
+        ("fwd", "homing knows no other clusters; leave it out"),
         ("G", NO_GROUP),
         ("gpu", "GPUs are not counted in homing; leave it out"),
-        ("hostfile", "it is not there in homing; bjobs -l names the hosts"),
+        ("hostfile", "not supported by homing; bjobs -l names the hosts"),
         ("Lp", NO_LICENSE),
-        ("N", "normalised times are not there in homing; use -o cpu_used"),
-        ("p0 p1 p2 p3 pe pei pi", "it is not there in homing; use -p"),
-        ("plan", "plans are not there in homing; use -p"),
-        ("prio", "priorities of jobs are not there in homing; leave it out"),
-        ("psum", "sums are not there in homing; count the lines of bjobs -noheader -p"),
-        ("rusage", "it is not there in homing; use -o 'cpu_used max_mem'"),
+        ("N", "homing has no normalised times; use -o cpu_used"),
+        ("p0 p1 p2 p3 pe pei pi", "not supported by homing; use -p"),
+        ("plan", "homing has no plans; use -p"),
+        ("prio", "homing has no priorities of jobs; leave it out"),
+        ("psum", "homing has no sums; count the lines of bjobs -noheader -p"),
+        ("rusage", "not supported by homing; use -o 'cpu_used max_mem'"),
         ("script", "the script of a job is not shown; bjobs -l shows its command"),
         ("sla ss", NO_SLA),
-        ("sum", "sums are not there in homing; bqueues and busers count jobs"),
-        ("U", "advance reservations are not there in homing; leave it out"),
+        ("sum", "homing has no sums; bqueues and busers count jobs"),
+        ("U", "homing has no advance reservations; leave it out"),
         ("UF", "the long form is folded at 79 columns; use -o"),
-        ("WF WL WP", "estimates are not there in homing; leave it out"),
-        ("x", "exceptions of jobs are not there in homing; leave it out"),
+        ("WF WL WP", "homing has no estimates; leave it out"),
+        ("x", "homing has no exceptions of jobs; leave it out"),
     ],
     ..PLAIN
 };
 
-const NO_PERIOD: &str = "jobs of a week are known and cannot be chosen by time; use bjobs -a -o 'jobid submit_time'";
+const NO_PERIOD: &str =
+    "homing knows the jobs of one week and cannot select them by time; use bjobs -a -o 'jobid submit_time'";
 
 /// `bhist`.
 pub const BHIST: Grammar = Grammar {
     flags: &["a", "d", "l", "p", "r", "s", "w", "h", "V"],
     valued: &["app", "g", "J", "m", "n", "P", "q", "u"],
     noted: &[
-        ("n", "there is one history, and all of it is searched"),
-        ("w", "the table is not cut there and has no wide form"),
+        ("n", "homing has one history and searches all of it"),
+        ("w", "the table is never cut, and has no wide form"),
     ],
     refused: &[
-        ("b t UF", "it is not there in homing; use -l"),
+        ("b t UF", "not supported by homing; use -l"),
         ("C D S T", NO_PERIOD),
-        ("e", "it is not there in homing; use -d"),
-        ("f", "event files are not there in homing; leave it out"),
+        ("e", "not supported by homing; use -d"),
+        ("f", "homing has no event files; leave it out"),
         ("G", NO_GROUP),
-        ("hostfile", "it is not there in homing; bjobs -l names the hosts"),
+        ("hostfile", "not supported by homing; bjobs -l names the hosts"),
         ("Lp", NO_LICENSE),
-        ("N", "normalised times are not there in homing; use bjobs -o cpu_used"),
+        ("N", "homing has no normalised times; use bjobs -o cpu_used"),
         ("sla", NO_SLA),
     ],
     ..PLAIN
@@ -137,15 +138,15 @@ pub const BACCT: Grammar = Grammar {
     flags: &["d", "e", "l", "h", "V"],
     valued: &["app", "g", "J", "m", "P", "q", "u"],
     refused: &[
-        ("b", "it is not there in homing; use bhist"),
+        ("b", "not supported by homing; use bhist"),
         ("C D S", NO_PERIOD),
-        ("f", "event files are not there in homing; leave it out"),
+        ("f", "homing has no event files; leave it out"),
         ("Lp", NO_LICENSE),
-        ("N", "normalised times are not there in homing; leave it out"),
+        ("N", "homing has no normalised times; leave it out"),
         ("sla", NO_SLA),
-        ("U", "advance reservations are not there in homing; leave it out"),
-        ("w", "it is not there in homing; use bjobs -a -w"),
-        ("x", "exceptions of jobs are not there in homing; leave it out"),
+        ("U", "homing has no advance reservations; leave it out"),
+        ("w", "not supported by homing; use bjobs -a -w"),
+        ("x", "homing has no exceptions of jobs; leave it out"),
     ],
     ..PLAIN
 };
@@ -155,13 +156,13 @@ pub const BREQUEUE: Grammar = Grammar {
     flags: &["a", "d", "e", "r", "h", "V"],
     valued: &["app", "g", "J", "m", "P", "q", "u"],
     refused: &[
-        ("H", "it is not there in homing; bstop the job once it waits"),
-        ("p", "what waits is in the queue; bbot puts it behind the others"),
+        ("H", "not supported by homing; bstop the job once it waits"),
+        ("p", "a waiting job is in the queue; bbot moves it behind the others"),
     ],
     ..PLAIN
 };
 
-const NOT_CHANGED: &str = "it is not changed once the job was submitted; bkill it and bsub it again";
+const NOT_CHANGED: &str = "a submitted job keeps it; bkill the job and bsub it again";
 
 /// `bmod`.
 pub const BMOD: Grammar = Grammar {
@@ -169,7 +170,7 @@ pub const BMOD: Grammar = Grammar {
     valued: &["J", "M", "n", "q", "R", "W", "w"],
     refused: &[
         ("app b cwd E e g i m o P Z Zs", NOT_CHANGED),
-        ("sp", "priorities of jobs are not there in homing; use btop, or bswitch"),
+        ("sp", "homing has no priorities of jobs; use btop, or bswitch"),
     ],
     ..PLAIN
 };
@@ -177,26 +178,26 @@ pub const BMOD: Grammar = Grammar {
 /// `bswitch`.
 pub const BSWITCH: Grammar = Grammar {
     refused: &[
-        ("J m q", "it is not there in homing; name the jobs, or 0 for all of yours"),
-        ("u", "it is not there in homing; name the jobs"),
+        ("J m q", "not supported by homing; name the jobs, or 0 for all of yours"),
+        ("u", "not supported by homing; name the jobs"),
     ],
     ..PLAIN
 };
 
 /// `btop` and `bbot`.
 pub const BTOP: Grammar =
-    Grammar { refused: &[("u", "jobs are put in order among those of their user; leave it out")], ..PLAIN };
+    Grammar { refused: &[("u", "jobs are ordered only among the jobs of their user; leave it out")], ..PLAIN };
 
 /// `bwait`.
 pub const BWAIT: Grammar =
-    Grammar { valued: &["r", "t", "w"], noted: &[("r", "jobs are looked at as often as the queue allows")], ..PLAIN };
+    Grammar { valued: &["r", "t", "w"], noted: &[("r", "homing checks jobs as often as the queue allows")], ..PLAIN };
 
 /// `bmgroup`.
 pub const BMGROUP: Grammar = Grammar {
     flags: &["r", "w", "h", "V"],
     refused: &[
-        ("cu", "compute units are not there in homing; leave it out"),
-        ("cname l", "it is not there in homing; leave it out"),
+        ("cu", "homing has no compute units; leave it out"),
+        ("cname l", "not supported by homing; leave it out"),
     ],
     ..PLAIN
 };
@@ -205,7 +206,7 @@ pub const BMGROUP: Grammar = Grammar {
 pub const BPEEK: Grammar = Grammar {
     flags: &["f", "h", "V"],
     valued: &["J", "q"],
-    refused: &[("m", "it is not there in homing; name the job")],
+    refused: &[("m", "not supported by homing; name the job")],
     ..PLAIN
 };
 
@@ -214,10 +215,10 @@ pub const BQUEUES: Grammar = Grammar {
     flags: &["json", "l", "noheader", "w", "h", "V"],
     valued: &["o"],
     refused: &[
-        ("alloc", "it is not there in homing; leave it out"),
-        ("m", "it is not there in homing; bqueues -l names the hosts of each queue"),
-        ("r", "it is not there in homing; use -l"),
-        ("u", "it is not there in homing; every user may use every queue"),
+        ("alloc", "not supported by homing; leave it out"),
+        ("m", "not supported by homing; bqueues -l names the hosts of each queue"),
+        ("r", "not supported by homing; use -l"),
+        ("u", "not supported by homing; every user may use every queue"),
     ],
     ..PLAIN
 };
@@ -227,11 +228,11 @@ pub const BHOSTS: Grammar = Grammar {
     flags: &["json", "l", "noheader", "w", "X", "h", "V"],
     valued: &["o", "R"],
     refused: &[
-        ("a", "it is not there in homing; use lsload -l"),
-        ("e", "it is not there in homing; leave it out"),
+        ("a", "not supported by homing; use lsload -l"),
+        ("e", "not supported by homing; leave it out"),
         ("gpu", "GPUs are not counted in homing; leave it out"),
-        ("s", "shared resources are not there in homing; use lsload -l"),
-        ("x", "exceptions of hosts are not there in homing; leave it out"),
+        ("s", "homing has no shared resources; use lsload -l"),
+        ("x", "homing has no exceptions of hosts; leave it out"),
     ],
     ..PLAIN
 };
@@ -241,11 +242,11 @@ pub const LSHOSTS: Grammar = Grammar {
     flags: &["l", "w", "h", "V"],
     valued: &["R"],
     refused: &[
-        ("a", "it is not there in homing; use lsload -l"),
-        ("cname loc T", "it is not there in homing; leave it out"),
+        ("a", "not supported by homing; use lsload -l"),
+        ("cname loc T", "not supported by homing; leave it out"),
         ("gpu mig", "GPUs are not counted in homing; leave it out"),
-        ("json o", "it is not there in homing; lshosts -w has each column"),
-        ("s sl", "shared resources are not there in homing; use lsload -l"),
+        ("json o", "not supported by homing; lshosts -w has each column"),
+        ("s sl", "homing has no shared resources; use lsload -l"),
     ],
     ..PLAIN
 };
@@ -255,10 +256,10 @@ pub const LSLOAD: Grammar = Grammar {
     flags: &["l", "w", "h", "V"],
     valued: &["I", "n", "R"],
     refused: &[
-        ("E N", "normalised load is not there in homing; leave it out"),
+        ("E N", "homing has no normalised load; leave it out"),
         ("gpu", "GPUs are not counted in homing; leave it out"),
-        ("o", "it is not there in homing; use -I index:index"),
-        ("s", "shared resources are not there in homing; use -l"),
+        ("o", "not supported by homing; use -I index:index"),
+        ("s", "homing has no shared resources; use -l"),
     ],
     ..PLAIN
 };
@@ -268,10 +269,10 @@ pub const LSRUN: Grammar = Grammar {
     flags: &["v", "h", "V"],
     valued: &["R", "m"],
     refused: &[
-        ("L", "it is not there in homing; leave it out"),
-        ("P", "a terminal is not there in homing's lsrun; use bsub -Is"),
-        ("p", "it is not there in homing; use homing run --on ssh"),
-        ("S", "it is not there in homing; use bsub -Is"),
+        ("L", "not supported by homing; leave it out"),
+        ("P", "homing's lsrun has no terminal; use bsub -Is"),
+        ("p", "not supported by homing; use homing run --on ssh"),
+        ("S", "not supported by homing; use bsub -Is"),
     ],
     mixed: false,
     ..PLAIN
@@ -290,9 +291,9 @@ pub const BUSERS: Grammar = Grammar { flags: &["w", "h", "V"], ..PLAIN };
 pub const LSINFO: Grammar = Grammar {
     flags: &["l", "w", "h", "V"],
     refused: &[
-        ("m M", "homing does not distinguish models of hosts; lshosts"),
-        ("r", "it is not there in homing; leave it out"),
-        ("t", "types of hosts are those of lshosts"),
+        ("m M", "homing does not distinguish models of hosts; use lshosts"),
+        ("r", "not supported by homing; leave it out"),
+        ("t", "lshosts shows the types of hosts"),
     ],
     ..PLAIN
 };
@@ -307,17 +308,14 @@ pub const LSPLACE: Grammar = Grammar {
 /// `lsmon`.
 pub const LSMON: Grammar = Grammar {
     valued: &["I", "i", "n", "R"],
-    refused: &[
-        ("E N", "normalised load is not there in homing; leave it out"),
-        ("L", "no log is written; lsmon > FILE"),
-    ],
+    refused: &[("E N", "homing has no normalised load; leave it out"), ("L", "homing writes no log; use lsmon > FILE")],
     ..PLAIN
 };
 
 /// `bugroup`.
 pub const BUGROUP: Grammar = Grammar {
     flags: &["l", "r", "w", "h", "V"],
-    noted: &[("l", "a group of users has a name and members, and no more")],
+    noted: &[("l", "a group of users has only a name and members")],
     ..PLAIN
 };
 

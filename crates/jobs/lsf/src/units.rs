@@ -42,8 +42,8 @@ pub fn meant(request: &BsubRequest, unit: &str) -> Meant {
             memory_mib: amount(&format!("{select}KB")),
             require: texts.iter().map(|text| with_unit(text, "KB", &only)).collect(),
             note: Some(format!(
-                "-M and mem>={select} are taken in KB, as rusage[mem={rusage}] in MB is the same; with LSF_ENVDIR set \
-                 to the folder of an lsf.conf that has LSF_UNIT_FOR_LIMITS=MB, Nextflow writes MB"
+                "-M and mem>={select} are taken in KB, because rusage[mem={rusage}] in MB is the same amount; with \
+                 LSF_ENVDIR set to the folder of an lsf.conf that has LSF_UNIT_FOR_LIMITS=MB, Nextflow writes MB"
             )),
         };
     }

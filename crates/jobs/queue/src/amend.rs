@@ -112,8 +112,9 @@ impl JobSpool {
         let done = match job.parts.iter().find(|p| !p.state.is_over() && begun(p.index)) {
             Some(part) => {
                 let name = job.name_of(part);
-                let why =
-                    format!("job {name} has started, or its host was asked to start it: it is not changed any more");
+                let why = format!(
+                    "job {name} has started, or its host has the request to start it: it can no longer be changed"
+                );
                 Err(QueueError::Request(why))
             }
             None => write_json(&path, change, 0o644).map_err(QueueError::io("write", &path)),

@@ -30,7 +30,7 @@ pub fn check(engine: &dyn Engine, spec: &JobSpec, private: &Private) {
     assert!(after.is_superset(&before), "no job of others is lost");
     assert!(
         matches!(engine.job(u64::from(u32::MAX)), Err(QueueError::NotFound(_))),
-        "an unknown number is told as such"
+        "an unknown number is reported as such"
     );
 }
 
@@ -116,7 +116,7 @@ fn output_and_exit_status_are_kept(suite: &Suite<'_>) {
     );
     assert_eq!(suite.read("env"), "of the suite\n", "the job has its submitter's environment");
     let job = suite.job(id);
-    let start = job.parts[0].start.as_ref().expect("what ended by itself had a start");
+    let start = job.parts[0].start.as_ref().expect("a job that ended by itself had a start");
     assert!(suite.engine.machines().expect("machines").iter().any(|m| m.name == start.host), "{start:?}");
     assert!(start.at_ns <= job.parts[0].end.as_ref().expect("an end").at_ns, "{job:?}");
     assert_eq!((job.uid, job.spec.name.as_str(), &job.spec.user), (crate::uid(), "suite", &suite.spec.user));
@@ -134,7 +134,7 @@ fn what_is_held_starts_when_it_is_let_go(suite: &Suite<'_>) {
         Err(QueueError::Request(_)) => assert_eq!(suite.job(id).spec.name, "suite", "refused, and nothing changed"),
         Err(other) => panic!("changing a job that waits: {other}"),
     }
-    assert!(!suite.dir().join("held").exists(), "what is held does not start");
+    assert!(!suite.dir().join("held").exists(), "a held job does not start");
     suite.engine.stop(&job, None, false).expect("it is let go");
     assert_eq!(suite.ended(id), [(0, ElementState::Done, 0)]);
     assert_eq!(suite.read("held"), "held\n");
@@ -145,7 +145,7 @@ fn what_runs_stands_still_and_goes_on(suite: &Suite<'_>) {
     suite.until("it runs", || !suite.read("beats").is_empty() && suite.states(id) == [ElementState::Run]);
     suite.engine.stop(&suite.job(id), None, true).expect("it is stopped");
     // The signal takes a moment; then a second must pass without a beat.
-    suite.until("it stands still", || {
+    suite.until("it makes no progress", || {
         let beats = suite.read("beats").len();
         std::thread::sleep(Duration::from_secs(1));
         suite.read("beats").len() == beats
@@ -165,16 +165,16 @@ fn kills(suite: &Suite<'_>) {
         let reasons = suite.engine.reasons(std::slice::from_ref(&job)).expect("reasons");
         reasons.contains_key(&(waits, 0))
     });
-    suite.engine.kill(&suite.job(waits), None, None).expect("what waits is killed");
+    suite.engine.kill(&suite.job(waits), None, None).expect("a waiting job is killed");
     let (_, state, exit) = suite.ended(waits)[0];
     assert_eq!((state, exit > 128), (ElementState::Exit, true), "killed before its start: {exit}");
-    suite.engine.kill(&suite.job(runs), None, None).expect("what runs is killed");
+    suite.engine.kill(&suite.job(runs), None, None).expect("a running job is killed");
     let (_, state, exit) = suite.ended(runs)[0];
     assert_eq!((state, exit > 128), (ElementState::Exit, true), "killed while it ran: {exit}");
     let reason = suite.job(runs).parts[0].end.clone().expect("an end").reason;
-    assert!(reason.is_some(), "that it was killed is told");
+    assert!(reason.is_some(), "the kill is reported");
     let ended = suite.job(runs).parts[0].end.clone();
-    suite.engine.kill(&suite.job(runs), None, None).expect("what has ended is killed for nothing");
+    suite.engine.kill(&suite.job(runs), None, None).expect("killing an ended job changes nothing");
     assert_eq!(suite.job(runs).parts[0].end, ended, "nothing is changed by it");
     assert!(!suite.dir().join("never").exists());
     a_signal_is_the_jobs_own_to_answer(suite);
@@ -207,7 +207,7 @@ fn elements_of_an_array(suite: &Suite<'_>) {
     assert!(ends.len() == 3 && ends[1].1 == ElementState::Exit && ends[1].2 > 128, "{ends:?}");
     assert_eq!(suite.read(&format!("a.{id}.1")), "1\n");
     // An engine may append to the file how the element ended.
-    assert!(!suite.read(&format!("a.{id}.2")).lines().any(|line| line == "2"), "what was killed does not go on");
+    assert!(!suite.read(&format!("a.{id}.2")).lines().any(|line| line == "2"), "a killed job does not continue");
 }
 
 fn one_waits_for_another(suite: &Suite<'_>) {
@@ -216,7 +216,7 @@ fn one_waits_for_another(suite: &Suite<'_>) {
     let never = suite.submit("echo never >> order", |spec| spec.after = Some(format!("done({first})")));
     assert_eq!(suite.ended(second), [(0, ElementState::Done, 0)]);
     let (_, state, exit) = suite.ended(never)[0];
-    assert_eq!((state, exit), (ElementState::Exit, 130), "what can never start ends");
+    assert_eq!((state, exit), (ElementState::Exit, 130), "a job that can never start ends");
     assert_eq!(suite.read("order"), "first\nsecond\n");
 }
 

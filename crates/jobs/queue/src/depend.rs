@@ -195,7 +195,7 @@ pub(crate) fn parse(text: &str) -> Result<Expr, String> {
     let expr = parser.or()?;
     match parser.rest.trim() {
         "" => Ok(expr),
-        left => Err(format!("{left:?} is left over")),
+        left => Err(format!("unexpected {left:?}")),
     }
 }
 

@@ -183,7 +183,7 @@ impl Engine for Embedded {
             (Some(_), Some(why)) if is_over_several(v) => Block::Other(why),
             (Some(host), Some(why)) => Block::Other(format!("{host}: {why}")),
             (Some(host), None) => {
-                blocked(v).unwrap_or_else(|| Block::Other(format!("{host} is asked for others first")))
+                blocked(v).unwrap_or_else(|| Block::Other(format!("{host} handles the requests of other jobs first")))
             }
             (None, _) => blocked(v).unwrap_or_else(|| slots(v)),
         };

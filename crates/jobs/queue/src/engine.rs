@@ -67,15 +67,16 @@ pub trait Engine {
 
     /// Changes a job of which nothing has started.
     fn amend(&self, _: &Job, _: &Amend) -> Result<(), QueueError> {
-        let why = "Slurm changes its jobs itself: scontrol update jobid=ID, with partition=, name=, timelimit=, nice=";
+        let why = "homing does not change jobs of Slurm; use scontrol update jobid=ID, with partition=, name=, \
+            timelimit=, nice=";
         Err(QueueError::Request(why.into()))
     }
 
     /// Closes queues or hosts for jobs (`shut`), or opens them again. Only administrators may.
     fn control(&self, _: Target, _: &[String], _shut: bool, _why: Option<String>) -> Result<(), QueueError> {
-        let why = "Slurm closes what is its own: scontrol update PartitionName=NAME State=DRAIN (takes no jobs), \
-                   State=INACTIVE (starts none), State=UP; scontrol update NodeName=NAME State=DRAIN Reason=WHY, \
-                   State=RESUME";
+        let why = "homing does not close partitions and nodes of Slurm; use scontrol update PartitionName=NAME \
+            State=DRAIN (takes no jobs), State=INACTIVE (starts none), State=UP; scontrol update NodeName=NAME \
+            State=DRAIN Reason=WHY, State=RESUME";
         Err(QueueError::Request(why.into()))
     }
 

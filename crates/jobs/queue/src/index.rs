@@ -28,7 +28,7 @@ pub fn number(command: &str, output: &[u8]) -> Result<f64, String> {
     let text = String::from_utf8_lossy(output);
     let read = text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
     let shown: String = text.trim().chars().take(40).collect();
-    read.ok_or_else(|| format!("{command:?} printed {shown:?}, which is no number"))
+    read.ok_or_else(|| format!("{command:?} printed {shown:?}, which is not a number"))
 }
 
 impl Index {
@@ -100,7 +100,7 @@ impl IndexQuery {
         self.answer = None;
         let wrong = answer.as_ref().err().cloned();
         if let Some(why) = wrong.as_ref().filter(|_| wrong != self.said) {
-            homing_os::say!("homing: index {name} is unknown here: {why}");
+            homing_os::say!("homing: index {name} is unknown on this host: {why}");
         }
         (self.value, self.said) = (answer.ok(), wrong);
     }
@@ -118,10 +118,10 @@ mod tests {
     fn a_command_prints_one_number_or_its_value_is_unknown_for_a_reason() {
         assert_eq!(index("echo ' 4.5 '").read_value(), Ok(4.5));
         for (command, why) in [
-            ("echo many", "printed \"many\", which is no number"),
+            ("echo many", "printed \"many\", which is not a number"),
             ("echo 1 2", "printed \"1 2\""),
             ("true", "printed \"\""),
-            ("echo nan", "is no number"),
+            ("echo nan", "is not a number"),
             ("echo 3; exit 4", "failed: exit status: 4"),
             ("sleep 1000", "did not end within 10 s"),
         ] {

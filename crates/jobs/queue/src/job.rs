@@ -182,9 +182,9 @@ impl JobSpec {
     pub(crate) fn forsaken(&self, boot_id: &str) -> Option<&'static str> {
         let gone = |process: &ProcessIdentity| !process.is_alive(boot_id);
         if self.origin.as_ref().is_some_and(|origin| gone(&origin.process)) {
-            return Some("whoever sent it here has gone");
+            return Some("the process that sent it here has ended");
         }
-        self.bound.as_ref().is_some_and(gone).then_some("whoever waited for it has gone")
+        self.bound.as_ref().is_some_and(gone).then_some("the process that waited for it has ended")
     }
 
     /// Whether it is a share of a job that was submitted on this machine. The job itself represents the share.

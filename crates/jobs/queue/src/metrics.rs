@@ -42,17 +42,17 @@ fn text(queues: Vec<String>, machines: &[Machine], jobs: &[Job], now_ns: i64) ->
     }
     let mut metrics = Metrics::default();
     let name = "homing_queue_jobs";
-    metrics.family(name, MetricKind::Gauge, "Jobs that are not over, each element of an array for itself.");
+    metrics.family(name, MetricKind::Gauge, "Unfinished jobs; each element of an array counts as one.");
     for (queue, states) in &of_queue {
         states.iter().for_each(|(state, n)| metrics.sample(name, &[("queue", queue), ("state", state)], n));
     }
     let name = "homing_queue_user_jobs";
-    metrics.family(name, MetricKind::Gauge, "Those of a user.");
+    metrics.family(name, MetricKind::Gauge, "Unfinished jobs of a user.");
     for (state, users) in &of_user {
         bounded(users).iter().for_each(|(user, n)| metrics.sample(name, &[("user", user), ("state", state)], n));
     }
     let name = "homing_queue_longest_wait_seconds";
-    metrics.family(name, MetricKind::Gauge, "Since when the first of those that wait was submitted.");
+    metrics.family(name, MetricKind::Gauge, "Time since the submission of the oldest waiting job.");
     waited.iter().for_each(|(queue, seconds)| metrics.sample(name, &[("queue", queue)], seconds));
     slots(&mut metrics, machines, jobs);
     metrics.text()
@@ -65,10 +65,10 @@ fn slots(metrics: &mut Metrics, machines: &[Machine], jobs: &[Job]) {
         metrics.sample(name, &[("host", &machine.name)], slots);
     }
     let name = "homing_queue_open";
-    metrics.family(name, MetricKind::Gauge, "1 where it takes jobs.");
+    metrics.family(name, MetricKind::Gauge, "1 if the machine takes jobs.");
     machines.iter().for_each(|one| metrics.sample(name, &[("host", &one.name)], u8::from(one.open)));
     let name = "homing_queue_used_slots";
-    metrics.family(name, MetricKind::Gauge, "Slots that jobs have there, those that stand still too.");
+    metrics.family(name, MetricKind::Gauge, "Slots that jobs hold on the machine; suspended jobs count.");
     let parts = jobs.iter().flat_map(|job| job.parts.iter().map(move |part| (job, part)));
     let running: Vec<_> = parts.filter(|(_, part)| part.state.is_running()).collect();
     for machine in machines {

@@ -56,7 +56,7 @@ impl JobSpool {
             let names: Vec<String> = may.into_iter().map(files::user_name).collect();
             let base = self.places.base().display();
             return Err(QueueError::Request(format!(
-                "only {} may do that: the queue lies in {base}",
+                "only {} may do this, because the queue is in {base}",
                 names.join(" and ")
             )));
         }

@@ -17,10 +17,10 @@ impl JobSpool {
         let name = index.map_or("kill.json".to_string(), |i| format!("kill.{i}.json"));
         let request = Kill { by: by.clone(), signal, at_ns: homing_os::clock::system_ns(), died: None };
         write_json(&job.dir.join(name), &request, 0o644)
-            .map_err(QueueError::io("ask for the end of the job in", &job.dir))?;
+            .map_err(QueueError::io("request the end of the job in", &job.dir))?;
         for part in job.parts.iter().filter(|p| index.is_none_or(|i| i == p.index)) {
             match part.state {
-                ElementState::Lost => end_unkept(job, part.index, "interrupted, and given up")?,
+                ElementState::Lost => end_unkept(job, part.index, "interrupted, and not repeated")?,
                 ElementState::Pend | ElementState::Psusp => {
                     self.end_unstarted(job, part.index, &format!("killed by {by} before it started"))?
                 }

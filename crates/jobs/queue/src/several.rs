@@ -130,7 +130,7 @@ fn in_slurms_words(spec: &mut JobSpec, wanted: &SlotRequest) -> Result<(), Strin
         }
     }
     if wanted.most > wanted.least {
-        say!("homing: Slurm takes one number of tasks: {} are asked for", wanted.least);
+        say!("homing: Slurm takes one number of tasks; requesting {}", wanted.least);
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ fn rooms(
 ) -> Result<(Vec<HostRoom>, Vec<Piece>), String> {
     let jobs = engine.jobs().map_err(|e| e.to_string())?;
     let (bytes, pieces) = (around.found)(spec).unwrap_or_else(|why| {
-        say!("{why}; its hosts are chosen by their slots");
+        say!("{why}; homing chooses its hosts by their slots");
         (BTreeMap::new(), Vec::new())
     });
     let mut rooms = Vec::new();

@@ -95,7 +95,7 @@ pub(crate) fn odd(places: &Places, users: &[u32], host: &str) -> Vec<String> {
         let path = places.of(*uid).join(FOLDER).join(host);
         let missing = fs::symlink_metadata(&path).is_err();
         let why = open_plain(&path).err().filter(|_| !missing)?;
-        Some(format!("{} was left aside: {why}", path.display()))
+        Some(format!("{} is ignored: {why}", path.display()))
     };
     users.iter().filter_map(tell).collect()
 }

@@ -27,7 +27,7 @@ impl Tender {
                 if let Err(why) = engine.serve()
                     && told.replace(why.to_string()) != Some(why.to_string())
                 {
-                    homing_os::say!("homing: nobody serves the queue: {why}");
+                    homing_os::say!("homing: cannot serve the queue: {why}");
                 }
                 std::thread::sleep(LOOK);
             }

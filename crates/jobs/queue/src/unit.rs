@@ -74,8 +74,8 @@ impl Unit {
             _ => format!(", or loginctl enable-linger {user}"),
         };
         format!(
-            "homing: jobs end with the unit {name}: its KillMode ends their runner, and systemd gives no scope of its own\n  \
-             try: KillMode=process in {name}{instead}"
+            "homing: jobs end with the unit {name}: its KillMode ends their runner, and systemd grants no scope for \
+             it\n  try: KillMode=process in {name}{instead}"
         )
     }
 }

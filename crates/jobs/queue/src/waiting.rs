@@ -35,8 +35,8 @@ impl JobSpool {
         }
         if known + more > MOST_WAITING {
             return Err(QueueError::Request(format!(
-                "{known} jobs and elements of yours wait, and one user may have {MOST_WAITING}; submit {more} more when \
-                 some have ended, or as one batch: homing sub --batch"
+                "{known} jobs and elements of yours wait, and the limit of a user is {MOST_WAITING}; submit {more} \
+                 more when some have ended, or use one batch: homing sub --batch"
             )));
         }
         // The runner counts it too, so that a failure does no harm.

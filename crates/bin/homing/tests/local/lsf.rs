@@ -207,7 +207,7 @@ fn groups_and_applications_choose_jobs_and_no_option_is_taken_for_another() {
     assert_eq!(w.out("bresume -g /oth/ 0"), "Job <2> is being resumed\n");
     assert_eq!(ids(""), "234", "the others live");
     for (line, says) in [
-        ("bsub -gpu num=1:mps=yes touch ran", "-gpu num=1:mps=yes: mps is not there"),
+        ("bsub -gpu num=1:mps=yes touch ran", "-gpu num=1:mps=yes: homing has no mps"),
         ("bsub -nosuch touch ran", "illegal option -- nosuch"),
         ("bsub -sp 5 touch ran", "use a queue"),
         ("bsub -g grp touch ran", "Invalid job group name"),

@@ -11,11 +11,11 @@ pub(super) fn resource(name: &str) -> Option<String> {
     match name {
         _ if COUNTED.contains(&name) => None,
         _ if gpus => {
-            Some(format!("rusage[{name}]: GPUs are no load index in homing; bsub -gpu num=N takes N of a host"))
+            Some(format!("rusage[{name}]: homing has no load index of GPUs; bsub -gpu num=N takes N of a host"))
         }
         _ => Some(format!(
-            "rusage[{name}]: {} are counted in homing, and no other resource; licences of file servers are \
-             [server.NAME] license in the cluster file, others: a queue with slots = N",
+            "rusage[{name}]: homing counts only {}; licences of file servers are [server.NAME] license in the cluster \
+             file, others: a queue with slots = N",
             COUNTED.join(", ")
         )),
     }
@@ -23,15 +23,13 @@ pub(super) fn resource(name: &str) -> Option<String> {
 
 /// Returns why a `:KEY=VALUE` behind an amount does nothing.
 pub(super) fn of_reservation(key: &str) -> String {
-    format!(
-        "rusage[...:{key}]: a host needs the amount when the job starts, and keeps nothing reserved; leave :{key} out"
-    )
+    format!("rusage[...:{key}]: homing checks the amount when the job starts, and reserves nothing; leave :{key} out")
 }
 
 /// Returns why an amount for each task does nothing. Amounts for a job or a host are those that each host needs.
 pub(super) fn of_share(share: &str) -> Option<String> {
     (!matches!(share, "job" | "host")).then(|| {
-        format!("rusage[.../{share}]: amounts in homing are those of the job on each of its hosts; write the sum, /job")
+        format!("rusage[.../{share}]: homing takes amounts for the job on each of its hosts; write the sum, /job")
     })
 }
 
@@ -39,9 +37,9 @@ pub(super) fn of_share(share: &str) -> Option<String> {
 pub(super) fn section(name: &str, body: &str) -> Option<String> {
     let instead = match name {
         "order" => "homing chooses the host with the most free slots; -m 'first+1 second' names an order",
-        "same" => "hosts of one job are not compared in homing; -m names hosts that are alike",
-        "cu" => "compute units are not there in homing; -m names the hosts",
-        "affinity" => "processors are not bound in homing; use taskset or numactl in the job's command",
+        "same" => "homing does not compare the hosts of a job; -m names hosts that are alike",
+        "cu" => "homing has no compute units; -m names the hosts",
+        "affinity" => "homing does not bind processors; use taskset or numactl in the job's command",
         _ => return None,
     };
     Some(format!("{name}[{}]: {instead}", body.trim()))

@@ -35,7 +35,7 @@ impl Requirement {
                 "span" => self.add_span(span(&body)?),
                 other => match inert::section(other, &body) {
                     Some(why) => self.inert.push(why),
-                    None => return Err(format!("{other}[...] is no section")),
+                    None => return Err(format!("{other}[...] is not a section")),
                 },
             }
         }
@@ -58,7 +58,7 @@ impl Requirement {
             let (name, value) = item.split_once('=').ok_or_else(|| format!("{item:?}: rusage is NAME=AMOUNT"))?;
             let (name, value) = (name.trim(), value.trim());
             let (value, share) = value.split_once('/').unwrap_or((value, "job"));
-            let value = amount(value).ok_or_else(|| format!("{value:?} is no amount"))?;
+            let value = amount(value).ok_or_else(|| format!("{value:?} is not an amount"))?;
             self.inert.extend(inert::resource(name).into_iter().chain(inert::of_share(share.trim())));
             let own = self.rusage.entry(name.into()).or_insert(value);
             *own = own.max(value);
@@ -82,13 +82,13 @@ impl Requirement {
     /// replacement.
     pub fn memory_on_slurm(&self) -> Result<Option<f64>, String> {
         if let Some(name) = self.rusage.keys().find(|name| matches!(name.as_str(), "swp" | "tmp")) {
-            return Err(format!("rusage[{name}]: Slurm counts memory alone; use homing sub --slurm-arg=--tmp=SIZE"));
+            return Err(format!("rusage[{name}]: Slurm counts only memory; use homing sub --slurm-arg=--tmp=SIZE"));
         }
         let mut least = self.rusage.get("mem").copied().unwrap_or(0.0);
         for select in &self.select {
             let of_select = inert::memory(select).map_err(|_| {
                 format!(
-                    "{}: Slurm chooses nodes by mem>=SIZE alone; use -m, or homing sub --slurm-arg=--constraint=FEATURE",
+                    "{}: Slurm chooses nodes only by mem>=SIZE; use -m, or homing sub --slurm-arg=--constraint=FEATURE",
                     self.text.join(" ")
                 )
             })?;
@@ -154,7 +154,7 @@ fn span(body: &str) -> Result<String, String> {
 /// Splits into `name[body]` parts; text before the first, or alone, is a selection.
 fn sections(text: &str) -> Result<Vec<(String, String)>, String> {
     if text.contains(['{', '}']) {
-        return Err("compound requirements, N*{...}, are not known here".into());
+        return Err("compound requirements, N*{...}, are not supported".into());
     }
     let mut found = Vec::new();
     let mut rest = text.trim();

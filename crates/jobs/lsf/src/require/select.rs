@@ -44,7 +44,7 @@ pub fn parse(text: &str) -> Result<Expr, String> {
     let expr = parser.level(0)?;
     match parser.rest.trim() {
         "" => Ok(expr),
-        left => Err(format!("{left:?} is left over")),
+        left => Err(format!("unexpected {left:?}")),
     }
 }
 
@@ -230,7 +230,7 @@ impl<'a> Parser<'a> {
 
 fn simple(word: &str) -> Result<Expr, String> {
     if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return amount(word).map(Expr::Number).ok_or_else(|| format!("{word:?} is no number"));
+        return amount(word).map(Expr::Number).ok_or_else(|| format!("{word:?} is not a number"));
     }
     Ok(if NAMES.contains(&word) { Expr::Name(word.into()) } else { Expr::Word(word.into()) })
 }

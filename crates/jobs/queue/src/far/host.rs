@@ -34,7 +34,7 @@ pub fn serve(
     let listener = homing_os::threads::begin(move || listen(orders, &to));
     listener.map_err(|e| QueueError::Program(e.to_string()))?;
     let Ok(Some(Word::Job(asked, id, index))) = words.recv() else {
-        return Err(QueueError::Request("no job came over the channel".into()));
+        return Err(QueueError::Request("received no job over the connection".into()));
     };
     let (mut spec, mut private) = *asked;
     private.env = at_home(private.env, std::env::vars_os());
@@ -78,7 +78,7 @@ fn refusal(engine: &dyn Engine, queue: &str) -> Result<Option<String>, QueueErro
     let host = crate::host_name();
     let known: Vec<&str> = config.queues.keys().map(String::as_str).collect();
     Ok(match config.queues.get(queue) {
-        None => Some(format!("{host} has no queue {queue}; those that it has: {}", known.join(", "))),
+        None => Some(format!("{host} has no queue {queue}; its queues: {}", known.join(", "))),
         Some(_) => config.refuses(queue, crate::uid()).map(|why| format!("queue {queue} on {host}: {why}")),
     })
 }
@@ -91,7 +91,7 @@ pub fn unasked(why: &str) -> Vec<u8> {
 
 fn send_message(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
     let sent = homing_launch::wire::lines::write_message(news, what, &[]);
-    sent.map_err(|e| QueueError::Program(format!("whoever sent the job has gone: {e}")))
+    sent.map_err(|e| QueueError::Program(format!("the sender of the job has ended: {e}")))
 }
 
 /// The news that were sent.
@@ -133,7 +133,7 @@ impl Follower<'_> {
                     word.map_or(Ok(()), |word| self.obey(&job, &word))?;
                 }
                 Err(RecvTimeoutError::Timeout) if heard.elapsed() < SILENCE => {}
-                Err(_) => return Err(QueueError::Program("whoever sent the job has gone".into())),
+                Err(_) => return Err(QueueError::Program("the sender of the job has ended".into())),
             }
         }
     }

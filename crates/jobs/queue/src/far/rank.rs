@@ -39,9 +39,9 @@ pub fn guard() -> Result<(), QueueError> {
 /// it started is waited for. It needs its [`guard`].
 pub fn serve(mut orders: impl BufRead + Send + 'static, news: &mut dyn Write) -> Result<(), QueueError> {
     let mut line = String::new();
-    orders.read_line(&mut line).map_err(|e| QueueError::Program(format!("no command came: {e}")))?;
-    let rank: Rank = serde_json::from_str(&line)
-        .map_err(|e| QueueError::Request(format!("no command came over the channel: {e}")))?;
+    orders.read_line(&mut line).map_err(|e| QueueError::Program(format!("received no command: {e}")))?;
+    let rank: Rank =
+        serde_json::from_str(&line).map_err(|e| QueueError::Request(format!("received no valid command: {e}")))?;
     let (to, told) = channel();
     let mut child = match start(&rank, &to) {
         Ok(child) => child,
@@ -102,7 +102,7 @@ fn start(rank: &Rank, to: &Sender<Option<RemoteJobMessage>>) -> Result<Child, St
 
 fn send_message(news: &mut dyn Write, what: &RemoteJobMessage) -> Result<(), QueueError> {
     let told = lines::write_message(news, what, &[]);
-    told.map_err(|e| QueueError::Program(format!("whoever asked for the command has gone: {e}")))
+    told.map_err(|e| QueueError::Program(format!("the requester of the command has ended: {e}")))
 }
 
 /// Returns the signal that ended a command with this exit status: the command itself or the last process of its

@@ -146,7 +146,7 @@ fn one_user_has_no_more_waiting_than_the_bound_and_what_has_ended_makes_room() {
     let ids = [world.submit(&half), world.submit(&half)];
     let spec = (*world.spool.job(ids[0]).unwrap().spec).clone();
     let refused = world.spool.submit(&spec, &Private::default()).unwrap_err().to_string();
-    assert!(refused.contains(&format!("one user may have {}", waiting::MOST_WAITING)), "{refused}");
+    assert!(refused.contains(&format!("the limit of a user is {}", waiting::MOST_WAITING)), "{refused}");
     assert_eq!(world.spool.own_jobs().unwrap().len(), 2, "nothing of it is left");
     world.end(ids[0], 7);
     world.submit("");

@@ -21,7 +21,7 @@ const LONGEST_INPUT: u64 = 4 << 20;
 impl Keeper<'_> {
     pub(super) fn input(&self) -> Result<Stdio, String> {
         if let Some(input) = &self.private.input {
-            return self.kept(input).map(Stdio::from).map_err(|e| format!("cannot keep its input: {e}"));
+            return self.kept(input).map(Stdio::from).map_err(|e| format!("cannot store its input: {e}"));
         }
         let Some(name) = &self.spec.stdin else { return Ok(Stdio::null()) };
         let path = self.spec.cwd.as_path().join(substitute(name, self.id, self.index).as_path());

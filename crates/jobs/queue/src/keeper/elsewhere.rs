@@ -61,7 +61,7 @@ impl Keeper<'_> {
         // Until the host answers, the job waits.
         there.note(RemoteJobMessage::Waits(String::new()))?;
         let far = Far::open(self.channel(host)?, self.sent(self.spec.clone())?)
-            .map_err(|e| format!("cannot ask {host}: {e}"))?;
+            .map_err(|e| format!("cannot send the request to {host}: {e}"))?;
         let mut orders = Orders::new(Hand::Far(&far), self.dir, self.index, &self.spec);
         loop {
             let news = far.next(LOOK);
@@ -120,7 +120,7 @@ impl There<'_> {
         let at_ns = homing_os::clock::system_ns();
         let start = Start { at_ns, host: self.host.into(), process: ProcessIdentity::own() };
         let written = write_json_soon(&keeper.record("start"), &start, 0o644);
-        written.and_then(|record| record.sync_data()).map_err(|e| format!("cannot write down its start: {e}"))?;
+        written.and_then(|record| record.sync_data()).map_err(|e| format!("cannot record its start: {e}"))?;
         let _ = fs::remove_file(keeper.record("ask"));
         self.started = Some((start, homing_os::clock::since_boot()));
         Ok(())

@@ -17,7 +17,7 @@ impl Keeper<'_> {
         }
         let all = u64::from((self.gpus)());
         if parts > all * PARTS {
-            return Err(format!("it takes {} of gpu, and {} has {all}", shown_amount(parts), self.host()));
+            return Err(format!("it needs {} of gpu, but {} has {all}", shown_amount(parts), self.host()));
         }
         let free = JobSpec { limit_s: None, memory_bytes: None, ..self.spec.clone() };
         let mut orders = Orders::new(Hand::Here, self.dir, self.index, &free);

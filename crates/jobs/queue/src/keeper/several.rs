@@ -59,7 +59,7 @@ impl Keeper<'_> {
     ) -> Result<Option<Option<JobEnd>>, String> {
         let host = &share.host;
         let far = Far::open(self.channel(host)?, self.sent(self.of_share(share))?);
-        let far = far.map_err(|e| format!("cannot ask {host}: {e}"))?;
+        let far = far.map_err(|e| format!("cannot send the request to {host}: {e}"))?;
         held.borrow_mut().push(RemoteShare { share, far });
         loop {
             orders.carry_out();
@@ -67,7 +67,7 @@ impl Keeper<'_> {
             match news {
                 Ok(Some(RemoteJobMessage::Started(_))) => return Ok(None),
                 Ok(Some(RemoteJobMessage::Waits(by))) => {
-                    let by = if by.is_empty() { "has not given its slots yet".into() } else { by };
+                    let by = if by.is_empty() { "has not granted its slots yet".into() } else { by };
                     there.note(RemoteJobMessage::Waits(format!("{host}: {by}")))?;
                 }
                 Ok(Some(RemoteJobMessage::Refused(why))) => return Err(why),
@@ -118,7 +118,7 @@ fn follow(
 /// Returns the loss of a share that is held for the job.
 fn lost(held: &[RemoteShare]) -> Option<String> {
     held.iter().find_map(|RemoteShare { share, far }| match far.next(Duration::ZERO) {
-        Err(()) => Some(format!("the connection to {} has ended, where it has slots", share.host)),
+        Err(()) => Some(format!("the connection to {}, which holds slots of the job, has ended", share.host)),
         Ok(Some(RemoteJobMessage::Ended(end))) => {
             let why = end.reason.unwrap_or_else(|| "ended".into());
             Some(format!("its slots on {}: {why}", share.host))

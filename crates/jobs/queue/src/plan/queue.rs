@@ -74,14 +74,14 @@ impl Queue {
 fn nice<'de, D: Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
     let nice = i64::deserialize(from)?;
     let fits = u8::try_from(nice).ok().filter(|nice| *nice < 20);
-    fits.ok_or_else(|| serde::de::Error::custom(format!("nice = {nice} is none of 0 to 19")))
+    fits.ok_or_else(|| serde::de::Error::custom(format!("nice = {nice} is not in the range 0 to 19")))
 }
 
 fn leases<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
     let folder = Option::<PathBuf>::deserialize(from)?;
     if let Some(odd) = folder.iter().find(|folder| !folder.is_absolute() || folder.file_name().is_none()) {
         return Err(serde::de::Error::custom(format!(
-            "leases = {odd:?} is no folder of a volume, /data/.homing-leases"
+            "leases = {odd:?} is not a folder on a volume, such as /data/.homing-leases"
         )));
     }
     Ok(folder)
@@ -89,7 +89,7 @@ fn leases<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Erro
 
 fn res_req<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let text = String::deserialize(from)?;
-    let bad = |why| serde::de::Error::custom(format!("res_req = {text:?} is no requirement: {why}"));
+    let bad = |why| serde::de::Error::custom(format!("res_req = {text:?} is not a requirement: {why}"));
     if !text.is_empty() {
         Requirement::all(&[&text]).map_err(bad)?;
     }
@@ -107,7 +107,7 @@ mod tests {
             let text = serde_json::to_string(&queue).unwrap();
             assert_eq!(serde_json::from_str::<Queue>(&text).unwrap(), queue, "{text}");
         }
-        assert!(serde_json::from_str::<Queue>("{\"leases\": \"l\"}").unwrap_err().to_string().contains("no folder"));
+        assert!(serde_json::from_str::<Queue>("{\"leases\": \"l\"}").unwrap_err().to_string().contains("not a folder"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl TryFrom<String> for Windows {
 
     fn try_from(text: String) -> Result<Windows, String> {
         let read = text.split_whitespace().map(window).collect::<Option<Vec<Window>>>();
-        let bad = || format!("{text:?} is no window of time: \"19:00-7:00\", or with days \"5:19:00-1:8:30\"");
+        let bad = || format!("{text:?} is not a time window: \"19:00-7:00\", or with days \"5:19:00-1:8:30\"");
         Ok(Windows { all: read.ok_or_else(bad)?, text })
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn what_is_no_window_is_refused() {
         for bad in ["x", "7", "25-3", "7:60-8", "7-7", "1:7:00-8:00", "8:1:00-1:2:00", "-"] {
-            assert!(Windows::try_from(bad.to_string()).unwrap_err().contains("no window"), "{bad}");
+            assert!(Windows::try_from(bad.to_string()).unwrap_err().contains("not a time window"), "{bad}");
         }
     }
 }

@@ -174,13 +174,13 @@ impl Runner<'_> {
         // Only on this machine: another host that is down will be up again.
         if slots.is_some() && self.failed.is_hopeless(job.id, index) {
             drop(lock);
-            self.spool.end_unstarted(job, index, "it could not be started; see runner.log in the queue's folder")?;
+            self.spool.end_unstarted(job, index, "homing could not start it; see runner.log in the queue's folder")?;
             return Ok(true);
         }
         self.failed.note(job.id, index);
         if slots.is_none() {
             let path = job.dir.join(format!("ask.{index}.json"));
-            let asked = read_json::<Stop>(&path).map_or("it is being asked".into(), |(ask, _)| ask.by);
+            let asked = read_json::<Stop>(&path).map_or("the request was sent to it".into(), |(ask, _)| ask.by);
             write_json_soon(&path, &Stop { by: asked }, 0o644).map_err(QueueError::io("write", &path))?;
         }
         step("dispatching");

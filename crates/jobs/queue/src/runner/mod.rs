@@ -54,7 +54,7 @@ pub fn run(
             // If the runner ended here, the jobs would wait even with room again, until their user's next command.
             Err(full) if full.is_full() => {
                 if !std::mem::replace(&mut told, true) {
-                    homing_os::say!("homing: nothing is started before there is room: {full}");
+                    homing_os::say!("homing: no job starts until there is free space: {full}");
                 }
                 std::thread::sleep(FULL);
             }

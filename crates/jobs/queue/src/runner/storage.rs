@@ -196,7 +196,7 @@ impl Lessee {
                 note(&storage.name, &LeaseEvent::silent());
                 lock(&self.heard).apply_event(LeaseEvent::silent());
             }
-            let why = format!("the leases of {} are asked for", storage.name);
+            let why = format!("waiting for leases of {}", storage.name);
             return Some(Leased { may_use: 0, why });
         };
         Some(Leased { may_use, why: heard.why(storage) })

@@ -45,7 +45,7 @@ impl Runner<'_> {
         {
             if let Some(job) = jobs.iter().filter(mine).find(|j| j.id == view.id) {
                 let after = job.spec.after.clone().unwrap_or_default();
-                let reason = format!("it waited for {after}, which cannot come true any more");
+                let reason = format!("its condition {after} can never hold");
                 self.spool.end_unstarted(job, view.index, &reason)?;
                 count += 1;
             }

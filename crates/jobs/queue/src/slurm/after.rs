@@ -30,10 +30,12 @@ fn join(expr: &Expr, id_of: &mut dyn FnMut(&str) -> Option<u64>) -> Result<Vec<c
                 return Err(format!("{word}({job}, ...): Slurm does not count the elements of an array"));
             }
             if code.is_some() {
-                return Err(format!("exit({job}, ...): Slurm looks at success and failure only, not at the status"));
+                return Err(format!(
+                    "exit({job}, ...): Slurm distinguishes only success and failure, not exit statuses"
+                ));
             }
             let kind = match word.as_str() {
-                "post_err" => return Err(format!("{word}({job}): no command of a queue follows a job")),
+                "post_err" => return Err(format!("{word}({job}): Slurm runs no command of a queue after a job")),
                 "done" | "post_done" => "afterok",
                 "exit" => "afternotok",
                 "ended" => "afterany",

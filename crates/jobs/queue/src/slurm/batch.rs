@@ -29,7 +29,7 @@ pub(super) fn fit(
     if usable.is_empty() {
         let what = if known.is_empty() { "is a node of this partition" } else { "can be used now" };
         let text = format!("none of the hosts that hold its data ({}) {what}", wanted.join(", "));
-        return if spec.near_only { Err(text) } else { Ok(Some(text + "; it runs anywhere")) };
+        return if spec.near_only { Err(text) } else { Ok(Some(text + "; the job may run on any node")) };
     }
     if spec.near_only {
         spec.not_on = nodes.iter().map(|n| n.name.clone()).filter(|n| !usable.contains(n)).collect();
@@ -41,8 +41,8 @@ pub(super) fn fit(
     spec.near = good;
     Ok((!bad.is_empty()).then(|| {
         format!(
-            "Slurm cannot prefer {0}, which holds its data: a node must have a feature of its own name for that \
-             (scontrol update NodeName=... AvailableFeatures=...); --place only demands it",
+            "Slurm cannot prefer {0}, which holds its data: for that, the node must have a feature of its own name \
+             (scontrol update NodeName=... AvailableFeatures=...); --place only enforces it",
             bad.join(", ")
         )
     }))
@@ -243,7 +243,7 @@ mod tests {
         assert!(fit(&mut s, &nodes, &own).unwrap_err().contains("can be used now"));
         s.near_only = false;
         s.near = vec!["nas".into()];
-        assert!(fit(&mut s, &nodes, &own).unwrap().unwrap().contains("runs anywhere"));
+        assert!(fit(&mut s, &nodes, &own).unwrap().unwrap().contains("may run on any node"));
     }
 
     #[test]

@@ -58,11 +58,14 @@ impl Joined {
         dependency: Option<&str>,
         terminal: bool,
     ) -> Result<Joined, QueueError> {
-        let failed = |e: std::io::Error| QueueError::Program(format!("asking Slurm for an allocation: salloc: {e}"));
-        let script =
-            String::from_utf8(batch::script(spec, private)).ok().filter(|s| s.len() < LONGEST_SCRIPT).ok_or_else(
-                || QueueError::Request("an interactive job's script is UTF-8 and shorter than 120 KiB".into()),
-            )?;
+        let failed =
+            |e: std::io::Error| QueueError::Program(format!("requesting an allocation from Slurm: salloc: {e}"));
+        let script = String::from_utf8(batch::script(spec, private))
+            .ok()
+            .filter(|s| s.len() < LONGEST_SCRIPT)
+            .ok_or_else(|| {
+                QueueError::Request("the script of an interactive job must be UTF-8 and shorter than 120 KiB".into())
+            })?;
         let (before, srun) = words(spec, dependency, terminal);
         let mut command = Command::new(&before[0]);
         command
@@ -75,8 +78,9 @@ impl Joined {
         let error = rustix::io::dup(std::io::stderr()).map_err(|e| failed(e.into()))?;
         pass(&mut command, ours.into(), error);
         let mut salloc = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
-        let said =
-            BufReader::new(salloc.stderr.take().ok_or_else(|| QueueError::Program("salloc says nothing".into()))?);
+        let said = BufReader::new(
+            salloc.stderr.take().ok_or_else(|| QueueError::Program("salloc has no error output".into()))?,
+        );
         Ok(Joined { salloc, go: Some(go), said })
     }
 
@@ -111,7 +115,7 @@ impl Joined {
         match (id, complaint) {
             (None, said) => {
                 let said = said.unwrap_or_else(|| format!("salloc ended with {ended}"));
-                Err(QueueError::Program(format!("Slurm gives no allocation: {said}")))
+                Err(QueueError::Program(format!("Slurm granted no allocation: {said}")))
             }
             (Some(id), said) => {
                 let status = ended.code().or(ended.signal().map(|s| 128 + s)).unwrap_or(255);

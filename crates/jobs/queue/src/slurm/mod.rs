@@ -71,7 +71,7 @@ impl Engine for Slurm {
 
     fn config(&self) -> Result<Config, QueueError> {
         let words = ["sinfo", "--noheader", "--summarize", "--format", "%P|%a|%l|%C|%p"];
-        let text = order("asking Slurm for its partitions", &words)?;
+        let text = order("reading the partitions from Slurm", &words)?;
         let queues: BTreeMap<String, Queue> = text.lines().filter_map(show::partition).collect();
         let nodes = ask::nodes(None).map_err(failed)?;
         Ok(Config {
@@ -103,7 +103,7 @@ impl Engine for Slurm {
         let partition = Some(spec.queue.as_str()).filter(|q| !q.is_empty());
         let nodes = ask::nodes(partition).map_err(failed)?;
         let text =
-            order("asking Slurm for its nodes' features", &["sinfo", "--noheader", "--Node", "--format", "%N|%f"])?;
+            order("reading the features of nodes from Slurm", &["sinfo", "--noheader", "--Node", "--format", "%N|%f"])?;
         batch::fit(spec, &nodes, &show::features(&text)).map_err(QueueError::Request)
     }
 
@@ -115,16 +115,17 @@ impl Engine for Slurm {
         let said = ask::command("submitting the job", &words, &script, Some(&private.env)).map_err(failed)?;
         // `12` or `12;cluster`.
         let id = said.trim().lines().last().and_then(|l| l.split(';').next()?.parse().ok());
-        id.ok_or_else(|| QueueError::Program(format!("sbatch gave no job id but {said:?}")))
+        id.ok_or_else(|| QueueError::Program(format!("sbatch printed no job ID, but {said:?}")))
     }
 
     fn jobs(&self) -> Result<Vec<Job>, QueueError> {
-        let text = order("asking Slurm for its jobs", &["scontrol", "show", "job", "--oneliner"])?;
+        let text = order("reading the jobs from Slurm", &["scontrol", "show", "job", "--oneliner"])?;
         Ok(show::jobs(&text))
     }
 
     fn job(&self, id: u64) -> Result<Job, QueueError> {
-        let text = match order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &id.to_string()]) {
+        let text = match order("reading a job from Slurm", &["scontrol", "show", "job", "--oneliner", &id.to_string()])
+        {
             Err(QueueError::Program(said)) if said.contains("Invalid job id") => {
                 return Err(QueueError::NotFound(id.to_string()));
             }
@@ -178,7 +179,7 @@ impl Engine for Slurm {
                 continue;
             }
             let id = job.id.to_string();
-            let text = order("asking Slurm for a job", &["scontrol", "show", "job", "--oneliner", &id])?;
+            let text = order("reading a job from Slurm", &["scontrol", "show", "job", "--oneliner", &id])?;
             found.extend(
                 waiting.filter_map(|p| Some(((job.id, p.index), show::block(&text, p.index, || licenses.clone())?))),
             );

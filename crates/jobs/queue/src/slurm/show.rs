@@ -101,7 +101,7 @@ fn exit(code: &str, state: &str, reason: &str, started: bool) -> (i32, Option<St
         "OUT_OF_MEMORY" => (at_least(137), Some("out of memory".into())),
         "CANCELLED" if started => (at_least(143), Some("killed".into())),
         "CANCELLED" if reason == "DependencyNeverSatisfied" => {
-            (130, Some("it waited for what cannot come true any more".into()))
+            (130, Some("its dependency condition can never hold".into()))
         }
         "CANCELLED" => (130, Some("killed before it started".into())),
         // Slurm's own mark of a job that it could not start, 0:53, is no signal. The embedded queue ends such a job

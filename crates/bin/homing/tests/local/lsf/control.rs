@@ -46,7 +46,7 @@ fn queues_and_hosts_are_closed_and_opened_by_who_may() {
     if rustix::process::geteuid().is_root() {
         w.out("chmod 755 .; badmin qinact normal");
         let (code, _, err) = w.sh("setpriv --reuid 61001 --regid 61001 --clear-groups badmin qact normal");
-        assert!(code != 0 && err.contains("only root may do that: the queue lies in "), "{err}");
+        assert!(code != 0 && err.contains("only root may do this, because the queue is in "), "{err}");
         assert!(w.out("bqueues normal").contains("Open:Inact"));
     }
 }

@@ -178,7 +178,7 @@ fn a_pipe_a_link_or_a_closed_file_in_the_place_of_slots_stops_nobody() {
         let waits = sub(&w, BOB, "true");
         let why = as_user(&w, BOB, &["jobs", "--why", &waits]);
         let why = String::from_utf8_lossy(&why.stdout).into_owned();
-        assert!(why.contains("no free slots") && why.contains("was left aside"), "{line}: {why}");
+        assert!(why.contains("no free slots") && why.contains("is ignored"), "{line}: {why}");
         std::fs::write(w.path().join("go"), "").unwrap();
         assert_eq!(as_user(&w, BOB, &["wait"]).status.code(), Some(0), "{line}");
         std::fs::remove_file(w.path().join("go")).unwrap();
