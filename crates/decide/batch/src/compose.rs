@@ -60,7 +60,7 @@ pub fn compose(
     if template.as_ref().is_some_and(CommandTemplate::needs_total) {
         combinations.hold()?;
         if packer.commands(0).is_none() {
-            return Err(BatchError::value("--plus", "{##}", "with -X, -m or -s nobody knows the number of commands"));
+            return Err(BatchError::value("--plus", "{##}", "with -X, -m or -s the number of commands is unknown"));
         }
     }
     let composer = Composer {
@@ -92,13 +92,13 @@ fn of_blocks(
     }
     let Packing { full, length, .. } = options.packing;
     if full || length.is_some() || (how.piped.is_none() && options.packing != Packing::default()) {
-        return refuse("--block bounds what a command gets, not -n, -N, -L, -X, -m or -s; --pipe takes -N and -L");
+        return refuse("--block limits the input of a command, not -n, -N, -L, -X, -m or -s; --pipe takes -N and -L");
     }
     if options.no_run_if_empty {
-        return refuse("it passes empty lines on, and -r does not; sed '/^$/d' takes them away before");
+        return refuse("it passes empty lines on, contrary to -r; sed '/^$/d' removes them before");
     }
     if options.names_files {
-        return refuse("a block has no file by whose name --header 0 could call it");
+        return refuse("a block has no file name for --header 0");
     }
     let strings = Strings::new(&options.replacements, Vec::new(), options.perl.clone())?;
     let template = CommandTemplate::parse(words, options, &strings)?;

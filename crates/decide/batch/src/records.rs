@@ -85,9 +85,7 @@ fn column_separator(text: &RawText) -> Result<Regex, BatchError> {
     let separator = regex(pattern).map_err(bad)?;
     // It would match between any two characters, and make a column there.
     let everywhere = separator.is_match(b"");
-    let hint = || {
-        bad(format!("it is a regular expression that fits where nothing is; a literal text is '{}'", literal(pattern)))
-    };
+    let hint = || bad(format!("this regular expression matches empty text; a literal text is '{}'", literal(pattern)));
     if everywhere { Err(hint()) } else { Ok(separator) }
 }
 

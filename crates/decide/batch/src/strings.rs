@@ -73,11 +73,11 @@ const PLUS: &[(&str, &str)] = &[
 
 /// Strings of `--plus` that homing does not have, with a replacement for each.
 const NOT_PLUS: &[(&str, &str)] = &[
-    ("{host}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
-    ("{sshlogin}", "it is not there; $HOMING_HOST in the command is the host that runs it"),
-    ("{hgrp}", "it is not there; --hosts @group"),
-    ("{agrp}", "it is not there; --hosts @group"),
-    ("{0%}", "it is not there; {%} has no zeros before it, printf %03d puts some there"),
+    ("{host}", "not supported; $HOMING_HOST in the command is the host that runs it"),
+    ("{sshlogin}", "not supported; $HOMING_HOST in the command is the host that runs it"),
+    ("{hgrp}", "not supported; use --hosts @group"),
+    ("{agrp}", "not supported; use --hosts @group"),
+    ("{0%}", "not supported; {%} has no leading zeros, printf %03d adds them"),
 ];
 
 /// GNU parallel's definitions of its own strings that are no substitutions.
@@ -335,7 +335,7 @@ fn defined(text: &RawText, engine: Option<&Arc<dyn Perl>>) -> Result<(Vec<u8>, R
         return Err(bad("it begins with the name of the replacement string"));
     }
     if name.contains(&b'(') {
-        return Err(bad("a name with a pattern in it is not there; --plus has those of Bash"));
+        return Err(bad("a name with a pattern is not supported; --plus has Bash's patterns"));
     }
     // GNU parallel marks with `1` an expression that is the same for all values.
     let once = perl.strip_prefix("1 ");

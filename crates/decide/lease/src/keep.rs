@@ -105,7 +105,7 @@ pub fn keep_in_line(
             }
             Ok(outlook) => outlook,
             Err(e) => {
-                tell(LeaseEvent::Without(format!("its leases cannot be seen any more: {e}")));
+                tell(LeaseEvent::Without(format!("its leases can no longer be read: {e}")));
                 return;
             }
         };

@@ -108,7 +108,7 @@ impl Leases {
     }
 
     fn begin(place: LeaseFolder, made: bool, by: PublishMethod, next: Option<&Successor>) -> Result<Leases, String> {
-        let cannot = |e: io::Error| format!("no lock can be had in {}: {e}", place.folder.display());
+        let cannot = |e: io::Error| format!("cannot get a lock in {}: {e}", place.folder.display());
         let own = OwnLease::make(&place, by, next).map_err(cannot)?;
         let mut leases = Leases {
             place: place.clone(),

@@ -20,7 +20,7 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
     for folder in homing_os::folder::names(parent, name) {
         let made = homing_os::folder::shared::make(&folder).map_err(|e| match e.kind() {
             io::ErrorKind::PermissionDenied => {
-                format!("{} is not there, and {} cannot be written", folder.display(), parent.display())
+                format!("{} does not exist, and {} cannot be written", folder.display(), parent.display())
             }
             _ => format!("cannot make {}: {e}", folder.display()),
         })?;
@@ -29,7 +29,7 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
         let _ = homing_os::folder::shared::is_for_all(&folder);
         match unfit(&folder) {
             None => return Ok((folder, made, passed)),
-            Some(why) => passed = passed.or(Some(format!("{} {why}, and was passed over", folder.display()))),
+            Some(why) => passed = passed.or(Some(format!("{} {why}, and was skipped", folder.display()))),
         }
     }
     Err(format!("{}; so were all others of that name", passed.unwrap_or_default()))
@@ -40,14 +40,14 @@ pub(super) fn folder(wanted: &Path) -> Result<(PathBuf, bool, Option<String>), S
 pub(super) fn unfit(folder: &Path) -> Option<String> {
     let meta = match fs::symlink_metadata(folder) {
         Ok(meta) => meta,
-        Err(e) => return Some(format!("cannot be looked at: {e}")),
+        Err(e) => return Some(format!("cannot be read: {e}")),
     };
     let (is_link, mode) = (meta.is_symlink(), meta.mode() & 0o7777);
     match (meta.is_dir(), mode) {
         (true, 0o1777) => None,
         (true, _) => Some(format!("is open to {mode:o} and not to all (chmod 1777)")),
         _ if is_link => Some("is a symbolic link".into()),
-        _ => Some("is no folder".into()),
+        _ => Some("is not a folder".into()),
     }
 }
 

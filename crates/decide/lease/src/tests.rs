@@ -163,7 +163,7 @@ fn what_somebody_else_has_put_there_is_passed_over_and_said() {
     symlink("/", dir.path().join(FOLDER)).unwrap();
     std::fs::create_dir(dir.path().join(format!("{FOLDER}.1"))).unwrap();
     let (leases, told) = Leases::open(place(dir.path(), None)).unwrap();
-    assert!(told.unwrap().contains("is a symbolic link, and was passed over"));
+    assert!(told.unwrap().contains("is a symbolic link, and was skipped"));
     assert_eq!(leases.place.folder, dir.path().join(format!("{FOLDER}.2")));
     let (again, _) = Leases::open(place(dir.path(), None)).unwrap();
     assert_eq!(again.place.folder, leases.place.folder, "all find the same");
@@ -253,7 +253,7 @@ fn a_place_that_cannot_be_had_is_named() {
     assert!(refused("/".into()).contains("cannot be a folder"));
     let file = dir.path().join("file");
     homing_os::folder::names(dir.path(), "file").for_each(|name| std::fs::write(name, "").unwrap());
-    assert!(refused(file).contains("is no folder"));
+    assert!(refused(file).contains("is not a folder"));
     let narrow = dir.path().join("narrow");
     homing_os::folder::names(dir.path(), "narrow").for_each(|name| {
         std::fs::create_dir(&name).unwrap();

@@ -25,10 +25,12 @@ pub enum Complaint {
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Complaint::Missing(task) => write!(f, "task {task} can run nowhere"),
-            Complaint::Unknown(task) => write!(f, "task {task} is planned but was not asked for"),
+            Complaint::Missing(task) => write!(f, "no host can run task {task}"),
+            Complaint::Unknown(task) => write!(f, "task {task} is planned but was not requested"),
             Complaint::Twice(task) => write!(f, "task {task} is planned more than once"),
-            Complaint::NoSuchHost(task, host) => write!(f, "task {task} is planned on host {host}, which is not there"),
+            Complaint::NoSuchHost(task, host) => {
+                write!(f, "task {task} is planned on host {host}, which does not exist")
+            }
             Complaint::WrongBytes(task) => write!(f, "the bytes of task {task} do not add up"),
             Complaint::Overcommitted(task, host) => write!(f, "host {host} has no slot left when task {task} starts"),
         }

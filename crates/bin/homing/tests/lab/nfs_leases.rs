@@ -132,11 +132,11 @@ fn what_is_in_the_way_is_said(lab: &Lab, exe: &str) {
         assert_eq!(err.lines().filter(|line| line.contains(said)).count(), 1, "{said}: {err}");
     };
     lab.ok("n2", "rm -rf /data/.homing-leases; ln -s /etc /data/.homing-leases");
-    run(".homing-leases is a symbolic link, and was passed over");
+    run(".homing-leases is a symbolic link, and was skipped");
     lab.ok("n2", "rm -rf /data/.homing-leases*; mkdir -m 700 /data/.homing-leases");
-    run(".homing-leases is open to 700 and not to all (chmod 1777), and was passed over");
+    run(".homing-leases is open to 700 and not to all (chmod 1777), and was skipped");
     lab.ok("n2", "rm -rf /data/.homing-leases*; chmod 755 /data");
-    run("applies only to this run, and is not shared with other runs: /data/.homing-leases is not there, and /data \
+    run("applies only to this run, and is not shared with other runs: /data/.homing-leases does not exist, and /data \
          cannot be written");
     lab.ok("n2", "chmod 1777 /data; mount -o remount,ro /data");
     run("not shared with other runs: cannot make /data/.homing-leases: Read-only file system");

@@ -66,7 +66,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         (&["--pipe", "--cat", "cat"], "/dev/stdin"),
         (&["--plus", "echo {host}", ":::", "a"], "$HOMING_HOST"),
         (&["echo {= syntax( =}", ":::", "a"], "syntax error"),
-        (&["--rpl", "{:(x)} s/$$1//", "echo {:x}", ":::", "a"], "a name with a pattern in it is not there"),
+        (&["--rpl", "{:(x)} s/$$1//", "echo {:x}", ":::", "a"], "a name with a pattern is not supported"),
         (&["--sqlmaster", "x", "echo", ":::", "a"], "--tasks FILE: one JSON object a line, and --joblog"),
         (&["--block", "1k", "cat"], "--pipe"),
     ] {

@@ -168,7 +168,7 @@ fn what_runs_at_once_takes_no_more_of_a_resource_than_there_is() {
     assert_eq!(ran(&w), ["2", "2"]);
     for (given, wrong) in [
         (&[][..], "no host of this run has the resource \"gpu\"; --resource gpu=1 gives it to each"),
-        (&["--resource", "gpu=0"], "it takes 1 of \"gpu\", and no host of this run has more than 0"),
+        (&["--resource", "gpu=0"], "it needs 1 of \"gpu\", but no host of this run has more than 0"),
         (&["--resource", "gpu"], "a resource is a name and a whole number, as in gpu=2"),
     ] {
         let output = w.homing(&[&["run"], given, &["--tasks", "two"]].concat());
@@ -181,11 +181,11 @@ fn what_runs_at_once_takes_no_more_of_a_resource_than_there_is() {
 fn what_is_wrong_with_a_file_is_told_with_its_line_before_anything_runs() {
     let first = r#"{"name": "a", "command": "echo a >> ran", "outputs": ["x"]}"#;
     let cases = [
-        (r#"{"command": "true", "after": ["b"]}"#, "'after' names \"b\", and no task is called so"),
-        (r#"{"command": "true", "after": [7]}"#, "'after' names task 7, and there is none of that number"),
-        (r#"{"name": "a", "command": "true", "after": [1]}"#, "the task on line 1 is called \"a\" too"),
+        (r#"{"command": "true", "after": ["b"]}"#, "'after' names \"b\", but no task has this name"),
+        (r#"{"command": "true", "after": [7]}"#, "'after' names task 7, but no task has this number"),
+        (r#"{"name": "a", "command": "true", "after": [1]}"#, "the task on line 1 has the name \"a\" too"),
         (r#"{"command": "true", "outputs": ["./y/../x"]}"#, "/x is an output of the task on line 1 too"),
-        (r#"{"name": "c", "command": "true", "after": ["c"]}"#, "no task of these could ever run: c runs after c"),
+        (r#"{"name": "c", "command": "true", "after": ["c"]}"#, "these tasks could never run: c runs after c"),
         (r#"{"command": "true", "after": "a"}"#, "invalid type"),
         (r#"{"comand": "true", "after": ["a"]}"#, "unknown field `comand`"),
     ];

@@ -90,7 +90,9 @@ impl TaskFileLine {
     fn add_to(&self, makers: &mut Makers, maker: Maker, setting: &TaskDefaults) -> Result<(), String> {
         let outputs: Vec<PathBuf> = self.outputs(&setting.cwd);
         makers.add(maker, self.name.as_ref(), outputs.iter().map(PathBuf::as_path)).map_err(|clash| match clash {
-            Clash::Name(name, first) => format!("the task on line {} is called {:?} too", first.line, name.display()),
+            Clash::Name(name, first) => {
+                format!("the task on line {} has the name {:?} too", first.line, name.display())
+            }
             Clash::Output(path, first) => {
                 format!("{} is an output of the task on line {} too", path.display(), first.line)
             }
@@ -108,8 +110,8 @@ impl Wants {
     fn needs(&self, task: TaskId, makers: &Makers) -> Result<Vec<TaskId>, String> {
         let inputs = self.inputs.iter().map(PathBuf::as_path);
         makers.needs(task, &self.after, inputs).map_err(|UnknownTask(other)| match other {
-            Other::Name(name) => format!("'after' names {:?}, and no task is called so", name.display()),
-            Other::Number(number) => format!("'after' names task {number}, and there is none of that number"),
+            Other::Name(name) => format!("'after' names {:?}, but no task has this name", name.display()),
+            Other::Number(number) => format!("'after' names task {number}, but no task has this number"),
         })
     }
 }
@@ -117,7 +119,7 @@ impl Wants {
 fn in_a_circle(names: &[String]) -> String {
     let [first, rest @ ..] = names else { return String::new() };
     let on = rest.iter().chain([first]).map(|name| format!(" runs after {name}"));
-    format!("no task of these could ever run: {first}{}", on.collect::<Vec<_>>().join(", which"))
+    format!("these tasks could never run: {first}{}", on.collect::<Vec<_>>().join(", which"))
 }
 
 /// Reads a file to its end before anything runs. Fails at the first line that makes no task; returns whether some
