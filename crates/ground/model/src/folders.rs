@@ -33,7 +33,7 @@ pub fn system_folder(path: &str) -> Option<String> {
     let root = ROOTS.iter().find(|root| path == **root);
     let usr = is_within(path, "/usr") && !SITE_USR.iter().any(|site| is_within(path, site));
     let of = tree.or(root).copied().or(usr.then_some("/usr"))?;
-    Some(format!("{of} is the system's own: take a folder such as /data"))
+    Some(format!("{of} belongs to the system; use a folder such as /data"))
 }
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
             "/lib64",
             "/var",
         ] {
-            assert!(system_folder(path).is_some_and(|why| why.contains("system's own")), "{path}");
+            assert!(system_folder(path).is_some_and(|why| why.contains("belongs to the system")), "{path}");
         }
         for path in ["", "data", "/a/../proc", "/./proc", "//proc", "/proc/", "/a b", "/a\n/b", "/a\\040b", "/a/"] {
             assert!(system_folder(path).is_some_and(|why| why.contains("absolute path")), "{path:?}");

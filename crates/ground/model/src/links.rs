@@ -118,7 +118,7 @@ impl ClusterLinks {
         for ix in 0..nodes.len() {
             let depth = std::iter::successors(Some(ix), |ix| nodes[*ix].above).take(nodes.len() + 1).count();
             if depth > nodes.len() {
-                return Err(wrong(&switches[ix], "what is above it leads in a circle".into()));
+                return Err(wrong(&switches[ix], "the switches above it form a loop".into()));
             }
             nodes[ix].depth = depth;
         }

@@ -21,7 +21,7 @@ pub fn is_gpu(name: &str) -> bool {
 
 /// Reads the amount that a task takes: whole units, or a part of one with up to two decimals. Returns parts.
 pub fn parse_amount(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no amount: it is a whole number of units, or a part of one, as in 0.5");
+    let wrong = || format!("{text:?} is not an amount: use a whole number of units, or a part of one, as in 0.5");
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit());
     if !is_number(whole) || !is_number(part) || part.len() > 2 || whole.is_empty() {
@@ -31,7 +31,7 @@ pub fn parse_amount(text: &str) -> Result<u64, String> {
     let hundredths: u64 = format!("{part:0<2}").parse().map_err(|_| wrong())?;
     let parts = whole.checked_mul(PARTS).and_then(|whole| whole.checked_add(hundredths)).ok_or_else(wrong)?;
     match parts > PARTS && !parts.is_multiple_of(PARTS) {
-        true => Err(format!("{text} is more than one unit and no whole number of units")),
+        true => Err(format!("{text} is more than one unit, but not a whole number of units")),
         false => Ok(parts),
     }
 }
@@ -47,7 +47,7 @@ pub fn shown_amount(parts: u64) -> String {
 /// Returns why a task fits on no host: it takes `wanted` parts of a resource, and no host has more than `most`.
 pub fn too_much(name: &str, wanted: u64, most: u64) -> String {
     let (wanted, most) = (shown_amount(wanted), shown_amount(most));
-    format!("it takes {wanted} of {name:?}, and no host of this run has more than {most}")
+    format!("it needs {wanted} of {name:?}, but no host of this run has more than {most}")
 }
 
 /// Returns the amounts of a host in parts, of amounts in units.

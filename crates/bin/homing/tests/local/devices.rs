@@ -70,7 +70,7 @@ fn a_task_that_takes_more_than_any_host_has_is_refused_at_once() {
         String::from_utf8(output.stderr).unwrap()
     };
     let text = refused(&["--resource", "gpu=2", "--gpus-per-task", "3"]);
-    assert_eq!(text, "homing: --gpus-per-task 3: it takes 3 of \"gpu\", and no host of this run has more than 2\n");
+    assert_eq!(text, "homing: --gpus-per-task 3: it needs 3 of \"gpu\", but no host of this run has more than 2\n");
     assert!(refused(&["--gpus-per-task", "1.5"]).contains("1.5 is more than one unit"));
 }
 

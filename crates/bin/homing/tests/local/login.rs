@@ -73,7 +73,7 @@ fn a_home_that_is_not_there_is_not_made() {
     run.args(["run", "true", ":::", "1"]).env_remove("XDG_STATE_HOME").env_remove("HOMING_RUNS");
     let run = run.env_remove("XDG_CACHE_HOME").env("HOME", at.join("none")).env("TMPDIR", at).output().unwrap();
     let told = String::from_utf8_lossy(&run.stderr).into_owned();
-    assert!(run.status.success() && told.contains("is not there, and homing makes no home"), "{told}");
+    assert!(run.status.success() && told.contains("does not exist, and homing does not make it"), "{told}");
     assert!(!at.join("none").exists());
     let mute = ["check", "--mute", "HC-NAME-01", "--because", "test"];
     let mute = Command::new(EXE).args(mute).env_remove("XDG_STATE_HOME").env("HOME", at.join("none")).output().unwrap();

@@ -127,7 +127,7 @@ fn all_nodes(position: usize, source: Option<&str>, context: Context) -> Result<
         return Err(wrong(position, "the group of all nodes names itself"));
     }
     let text = context.groups.all(source).map_err(|e| wrong(position, e))?;
-    let text = text.ok_or_else(|| wrong(position, "nothing tells which nodes there are"))?;
+    let text = text.ok_or_else(|| wrong(position, "no source lists all nodes"))?;
     let inner = |e: NodeSetError| wrong(position, format!("in the group of all nodes: {}", e.message));
     let context = Context { source, depth: context.depth + 1, masks: false, ..context };
     bring(parse(&text, context).map_err(inner)?, position, context)
@@ -211,7 +211,7 @@ fn one_range(range: &str, position: usize) -> Result<Vec<String>, NodeSetError> 
     let number = |digits: &str| {
         let plain = !digits.is_empty() && digits.len() <= MOST_DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
         let parsed = plain.then(|| digits.parse::<u64>().ok()).flatten();
-        parsed.ok_or_else(|| wrong(position, format!("{range:?} is no range of numbers")))
+        parsed.ok_or_else(|| wrong(position, format!("{range:?} is not a range of numbers")))
     };
     let (from, to, step) = (number(first)?, number(last)?, number(step)?);
     let padded = |digits: &str| digits.len() > 1 && digits.starts_with('0');

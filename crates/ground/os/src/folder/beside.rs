@@ -103,7 +103,7 @@ impl OpenFolder {
                 Err(e) => return Err(e.into()),
             }
         }
-        Err(io::Error::other("it comes and goes"))
+        Err(io::Error::other("it keeps changing"))
     }
 
     /// Renames a file within this folder, and replaces an existing file of the new name.
@@ -169,7 +169,7 @@ fn open_existing(folder: &OwnedFd, name: &OsStr, append: OFlags) -> io::Result<T
         FileType::RegularFile => {
             let others_write = around.st_mode & 0o022 != 0 || !trusted(&around);
             if others_write && meta.st_nlink > 1 {
-                return Err(refused("it has several names, and others may have put this one there"));
+                return Err(refused("it has several hard links, and another user may have made this one"));
             }
             if around.st_mode & 0o1002 == 0o1002 && meta.st_uid != me() && meta.st_uid != around.st_uid {
                 return Err(refused("it is a file of another user in a folder of all"));

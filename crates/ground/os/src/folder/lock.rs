@@ -51,7 +51,7 @@ pub fn file(path: &Path, mode: u32) -> io::Result<File> {
             Err(e) => return Err(e),
         }
     }
-    Err(io::Error::other("it comes and goes"))
+    Err(io::Error::other("it keeps changing"))
 }
 
 /// Bytes of a file, from the first number to before the second; `None` is the end of all files.

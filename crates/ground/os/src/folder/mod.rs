@@ -71,8 +71,8 @@ pub fn own(place: &Path, name: &str, mode: u32) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::other(format!(
-        "neither it nor those with .1 to .{OTHERS} at the end are folders of this user's alone (mode {mode:o}): \
-         somebody else has made them; root must remove them"
+        "neither it nor its names with .1 to .{OTHERS} at the end are private folders of this user (mode {mode:o}): \
+         another user has made them; root must remove them"
     )))
 }
 
@@ -105,8 +105,8 @@ pub fn place() -> io::Result<PathBuf> {
     match who_could_swap(&temporary)? {
         None => Ok(temporary),
         Some(folder) => Err(io::Error::other(format!(
-            "others could replace what lies in {}: {} is another user's, or others may write there without a sticky \
-             bit; set TMPDIR to a folder of your own",
+            "others could replace files in {}: {} is another user's, or others may write there without a sticky bit; \
+             set TMPDIR to a folder of your own",
             temporary.display(),
             folder.display()
         ))),

@@ -66,7 +66,7 @@ pub fn open(place: &Path, name: &str) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::other(
-        "neither it nor those with .1 and so on at the end are folders with the sticky bit in which all may write \
+        "neither it nor its names with .1 and so on at the end are folders with the sticky bit in which all may write \
          (chmod 1777): root must remove them",
     ))
 }

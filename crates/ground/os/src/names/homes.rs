@@ -33,7 +33,7 @@ fn missing(folder: &Path, home: Option<PathBuf>) -> Option<PathBuf> {
 /// Returns the error of a missing home.
 pub fn no_home(home: &Path) -> io::Error {
     let home = home.display();
-    let why = format!("the home {home} is not there, and homing makes no home; set HOME to a folder that is there");
+    let why = format!("the home {home} does not exist, and homing does not make it; set HOME to a folder that exists");
     io::Error::new(io::ErrorKind::NotFound, why)
 }
 

@@ -26,7 +26,7 @@ static LEFT: Mutex<BTreeMap<String, Child>> = Mutex::new(BTreeMap::new());
 /// For people, in one line: it did not start, failed, or took too long.
 pub fn run_shell(line: &str, limit: Duration) -> Result<Vec<u8>, String> {
     if left().get_mut(line).is_some_and(|child| matches!(child.try_wait(), Ok(None))) {
-        return Err(format!("{line:?} has not ended since it was asked before"));
+        return Err(format!("{line:?} has not ended since its last start"));
     }
     left().remove(line);
     answer(line, start(line).map_err(|e| format!("{line:?} cannot be started: {e}"))?, limit)
@@ -157,6 +157,6 @@ mod tests {
         let why = answer(&line, child, Duration::ZERO).unwrap_err();
         assert!(why.ends_with("did not end within 0 s, nor when it was killed"), "{why}");
         let again = run_shell(&line, Duration::ZERO).unwrap_err();
-        assert!(again.contains("has not ended since it was asked before"), "{again}");
+        assert!(again.contains("has not ended since its last start"), "{again}");
     }
 }
