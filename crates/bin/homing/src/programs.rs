@@ -64,7 +64,7 @@ fn start(program: &Path, words: &[OsString]) -> Failure {
 /// Returns the failure of a command whose program is not installed.
 fn missing(words: &[OsString]) -> Failure {
     let command = words.get(1).map_or_else(String::new, |word| word.display().to_string());
-    let why = format!("homing {command} is in {NAME}, which is neither beside homing nor in PATH");
+    let why = format!("homing {command} needs {NAME}, which is neither in homing's folder nor in PATH");
     let hint = "install the whole package `homing`; from source: cargo build --release, or cargo install --path crates/bin/homing";
     Failure::system(why).hint(hint)
 }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn a_missing_program_is_named_with_its_package() {
         let text = missing(&words("homing check -w n1")).to_string();
-        for part in ["homing check", "homing-admin", "neither beside homing nor in PATH", "package `homing`"] {
+        for part in ["homing check", "homing-admin", "neither in homing's folder nor in PATH", "package `homing`"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -17,7 +17,7 @@ pub fn main() -> i32 {
         println!("homing-host {}", crate::programs::version());
         return 0;
     }
-    let role = words.get(1).map_or_else(|| "no role".into(), |word| format!("{:?} is no role", word.display()));
+    let role = words.get(1).map_or_else(|| "no role".into(), |word| format!("{:?} is not a role", word.display()));
     eprintln!("homing-host: {role}: this program is started by homing on hosts, with a role as its first word");
     eprintln!("  try: homing --help");
     exit::USAGE

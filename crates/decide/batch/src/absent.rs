@@ -5,7 +5,7 @@ use homing_model::text::by_name;
 /// GNU parallel's options that homing does not have, and a replacement for each. Options with the same replacement
 /// are together.
 const ABSENT: &[(&str, &str)] = &[
-    ("--round-robin --roundrobin", "--pipe gives each block a command of its own; a large --block makes few of them"),
+    ("--round-robin --roundrobin", "--pipe starts a command for each block; a large --block makes few commands"),
     ("--tee", "give each task the file"),
     ("--cat --fifo", "--pipe, and /dev/stdin as the name of the file"),
     ("--groupby --bin --shard --group-by", "sort the file and cut it with csplit(1)"),
@@ -14,7 +14,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("--tmux --tmuxpane", "`homing sub` runs a command detached, `homing peek` prints its output"),
     (
         "--semaphore --semaphorename --semaphoretimeout --semaphore-name --semaphore-timeout --id --st",
-        "flock(1), or `homing sub` with a queue of so many slots",
+        "flock(1), or `homing sub` with a queue of N slots",
     ),
     (
         "--sqlmaster --sql --sql-master",
@@ -51,12 +51,12 @@ const ABSENT: &[(&str, &str)] = &[
     ("--number-of-cpus --number-of-cores --number-of-threads --number-of-sockets", "nproc, or `homing hosts`"),
     ("--process-slot-var", "{%} or $PARALLEL_JOBSLOT"),
     ("--delay-auto", "--delay TIME"),
-    ("--shellquote --shell-quote", "--dry-run shows words as the shell wants them"),
+    ("--shellquote --shell-quote", "--dry-run prints words quoted for the shell"),
     ("--skip-first-line", "tail -n +2 FILE | homing run ..., or --header :"),
     ("--wait", "homing run waits; `homing wait` waits for jobs of `homing sub`"),
     ("--bg", "`homing sub`"),
     ("--fg", "homing run waits"),
-    ("--block-timeout --bt", "--pipe -N cuts after so many records"),
+    ("--block-timeout --bt", "--pipe -N cuts after N records"),
     ("--remove-rec-sep --removerecsep --rrs", "tr or sed in the command takes separators away"),
     ("--tmpdir", "HOMING_RUNS names the folder that keeps output"),
     ("--filter-hosts", "homing leaves out a host that does not answer, and names it"),

@@ -118,8 +118,13 @@ pub fn parse_size(option: &'static str, text: &str) -> Result<u64, BatchError> {
 /// Reads `--jobs`, or another `option`, for a host with this many cores: `8`, `+2`, `-1`, `150%`; `0` is as many as
 /// possible, returned as `u32::MAX`. Never returns less than 1.
 pub fn jobs(option: &'static str, text: &str, cores: u32) -> Result<u32, BatchError> {
-    let bad =
-        || BatchError::value(option, text, "use a number, +N or -N beside the cores, N% of them, or 0 for no limit");
+    let bad = || {
+        BatchError::value(
+            option,
+            text,
+            "use a number, +N or -N relative to the cores, N% of the cores, or 0 for no limit",
+        )
+    };
     let whole = |digits: &str| {
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         plain.then(|| digits.parse::<u32>().ok()).flatten().ok_or_else(bad)

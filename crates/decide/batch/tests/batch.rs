@@ -244,7 +244,7 @@ fn a_bad_line_of_a_task_file_is_named() {
         ("{\"command\": \"x\\u0000\"}", "zero byte"),
         ("nonsense", "work.jsonl line 1: expected a JSON object, such as {\"command\""),
         ("\"echo a\"", "expected a JSON object"),
-        ("[{\"command\": \"a\"}]", "a JSON array is no task"),
+        ("[{\"command\": \"a\"}]", "a JSON array is not a task"),
         ("[\n{\"command\": \"a\"}\n]", "jq -c '.[]' FILE"),
         ("{\"command\":\n\"a\"}", "on one line"),
         ("{\"command\": \"x\", \"resources\": {\"gpu\": 1}}", "no host of this run has the resource \"gpu\""),

@@ -150,9 +150,9 @@ fn what_runs_stands_still_and_goes_on(suite: &Suite<'_>) {
         std::thread::sleep(Duration::from_secs(1));
         suite.read("beats").len() == beats
     });
-    suite.engine.stop(&suite.job(id), None, false).expect("it goes on");
+    suite.engine.stop(&suite.job(id), None, false).expect("it continues");
     let beats = suite.read("beats").len();
-    suite.until("it goes on", || suite.read("beats").len() > beats);
+    suite.until("it continues", || suite.read("beats").len() > beats);
     fs::write(suite.dir().join("go"), "").expect("the suite writes its files");
     assert_eq!(suite.ended(id), [(0, ElementState::Done, 0)]);
 }

@@ -115,8 +115,8 @@ pub fn advice(said: &str) -> Option<&'static str> {
     }
     if said.contains("invalid license") {
         return Some(
-            "`scontrol show licenses` lists those that Slurm counts; Licenses=NAME:N in slurm.conf makes one, or \
-             `sacctmgr add resource` for several clusters",
+            "`scontrol show licenses` lists the licences that Slurm counts; Licenses=NAME:N in slurm.conf makes one, \
+             or `sacctmgr add resource` for several clusters",
         );
     }
     let limits = ["violates accounting", "time limit is invalid", "qos limit", "association limit"];

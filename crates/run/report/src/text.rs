@@ -169,7 +169,7 @@ impl Tally {
             let rest =
                 self.run.as_ref().filter(|_| self.path.is_none() && self.counts.unfinished().is_some_and(|n| n > 0));
             if let Some(run) = rest {
-                lines.add("  go on", &format!("homing resume {run}, which does not repeat the failed tasks"));
+                lines.add("  resume", &format!("homing resume {run}, which does not repeat the failed tasks"));
             }
         }
     }

@@ -95,7 +95,7 @@ pub const TABLE: &[IdleOptions] = &[
         commands: RUNS,
         options: INPUT,
         when: &[With(&["tasks"])],
-        instead: "each line of a task file has a command of its own",
+        instead: "each line of a task file has its own command",
     },
     IdleOptions {
         commands: RUNS,

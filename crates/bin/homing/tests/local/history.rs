@@ -211,7 +211,11 @@ fn a_timer_is_set_and_taken_away_and_a_unit_of_somebody_else_is_left_alone() {
     fs::write(units.join("homing-history.timer"), "[Timer]\nOnCalendar=daily\n").unwrap();
     for words in [&[][..], &["--undo"]] {
         let refused = schedule(words);
-        assert!(refused.status.code() == Some(254) && said(&refused).contains("left alone"), "{}", said(&refused));
+        assert!(
+            refused.status.code() == Some(254) && said(&refused).contains("was left as it is"),
+            "{}",
+            said(&refused)
+        );
     }
     assert!(fs::read_to_string(units.join("homing-history.timer")).unwrap().contains("daily"));
 }

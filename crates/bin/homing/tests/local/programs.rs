@@ -71,7 +71,7 @@ fn the_far_side_has_roles_and_no_commands() {
     let path = Path::new("/usr/bin:/bin");
     let command = output(&world, host, &["run", "true"], path);
     assert_eq!(command.status.code(), Some(255), "{}", said(&command));
-    assert!(said(&command).contains("is no role"), "{}", said(&command));
+    assert!(said(&command).contains("is not a role"), "{}", said(&command));
     // A worker whose input ends at once sends its hello and ends.
     let worker = Command::new(host).arg("worker").stdin(std::process::Stdio::null()).output().unwrap();
     assert!(worker.stdout.starts_with(b"homing-wire"), "{}", said(&worker));

@@ -61,8 +61,8 @@ pub(super) struct TaskDefaults {
 impl TaskFileLine {
     pub fn parse(text: &[u8]) -> Result<TaskFileLine, String> {
         match text.trim_ascii_start() {
-            [b'[', ..] => Err("a JSON array is no task: each task is one object on a line of its own, as \
-                               `jq -c '.[]' FILE` prints them"
+            [b'[', ..] => Err("a JSON array is not a task: write each task as one object on its own line, as `jq -c \
+                '.[]' FILE` prints them"
                 .into()),
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err("the text is UTF-16; a task file is UTF-8".into()),
             [b'{', ..] => serde_json::from_slice(text).map_err(|e| json_reason(&e)),
@@ -148,7 +148,7 @@ pub fn offered(name: &str, wanted: u64, resources: &BTreeMap<String, u64>) -> Re
         _ if wanted == 0 => Ok(()),
         None => {
             let all = wanted.div_ceil(PARTS);
-            Err(format!("no host of this run has the resource {name:?}; --resource {name}={all} gives it to each"))
+            Err(format!("no host of this run has the resource {name:?}; --resource {name}={all} gives it to each host"))
         }
         Some(most) if *most < wanted => Err(too_much(name, wanted, *most)),
         Some(_) => Ok(()),

@@ -96,7 +96,7 @@ fn sources(paths: &[String]) -> Result<Vec<String>, Failure> {
     let mut sources: Vec<String> = Vec::new();
     for path in paths {
         if std::fs::symlink_metadata(path).is_err() {
-            return Err(Failure::usage(format!("cannot copy {path:?}: there is no such file here")));
+            return Err(Failure::usage(format!("cannot copy {path:?}: no such file on this machine")));
         }
         let whole = std::path::absolute(path).map_err(|e| Failure::usage(format!("{path:?}: {e}")))?;
         let text = whole.to_str().ok_or_else(|| Failure::usage(format!("{path:?} is not UTF-8")))?;

@@ -108,7 +108,7 @@ pub fn read(own: &mut ClushOptions) -> Result<ExecSettings, Failure> {
             return Err(Failure::usage(format!("-O {given}: KEY=VALUE expected")).hint(every()));
         };
         match KEYS.iter().find(|(known, _)| *known == key.trim()).map(|(_, setting)| setting) {
-            None => return Err(Failure::usage(format!("-O {given}: there is no setting {key}")).hint(every())),
+            None => return Err(Failure::usage(format!("-O {given}: unknown setting {key}")).hint(every())),
             Some(Absent(instead)) => {
                 return Err(Failure::usage(format!("-O {given}: this setting is not supported")).hint(*instead));
             }
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_setting_that_is_not_here_names_the_replacement() {
         for (given, part) in [
-            ("nope=1", "there is no setting nope; fanout, "),
+            ("nope=1", "unknown setting nope; fanout, "),
             ("rsh_path=/x", "-O ssh_path=PROGRAM"),
             ("fanout=0", "a number of hosts"),
             ("maxrc=perhaps", "yes or no"),

@@ -146,7 +146,7 @@ pub fn known_names(requirement: &Requirement) -> Result<(), Refusal> {
     }
     let own = Cluster::of_queue()?.indices();
     match requirement.unknown(&|name| own.contains_key(name)) {
-        Some(name) => Err(lsf_refusal(format!("Bad resource requirement syntax: {name:?} is no resource"))),
+        Some(name) => Err(lsf_refusal(format!("Bad resource requirement syntax: {name:?} is not a resource"))),
         None => Ok(()),
     }
 }

@@ -306,7 +306,7 @@ fn evidence(
         let lines = if brief { screen.tally.brief(color) } else { screen.tally.short(color) };
         eprint!("{}", wrapped(&lines, columns_of(io::stderr())));
         if let Some(elsewhere) = screen.tally.elsewhere().filter(|_| !spread) {
-            eprintln!("homing: {elsewhere}; with --on ssh their commands run there");
+            eprintln!("homing: {elsewhere}; --on ssh runs commands on these hosts");
         }
         if !brief {
             tell_run(name);

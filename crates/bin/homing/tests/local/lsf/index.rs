@@ -25,7 +25,7 @@ fn an_index_of_the_sites_own_is_shown_asked_for_and_heeded() {
     value("2\n");
     until("both have run", || w.stat("1") == "DONE" && w.stat("2") == "DONE");
     let (code, _, err) = w.sh("bsub -R 'select[plaecs<5]' true");
-    assert!(code == 255 && err.contains("\"plaecs\" is no resource"), "{err}");
+    assert!(code == 255 && err.contains("\"plaecs\" is not a resource"), "{err}");
 }
 
 #[test]
