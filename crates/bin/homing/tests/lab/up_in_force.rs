@@ -1,4 +1,4 @@
-//! `homing up` prints "as wanted" for settings in force, and for nothing else. Needs root; otherwise prints a note
+//! `homing up` prints "up to date" for settings in force, and for nothing else. Needs root; otherwise prints a note
 //! and is skipped.
 
 use crate::setup::{Up, failed};

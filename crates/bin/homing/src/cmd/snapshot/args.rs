@@ -47,15 +47,15 @@ pub struct Make {
 }
 
 fn engine(word: &str) -> Result<Engine, String> {
-    as_in_the_cluster_file(word).ok_or_else(|| "it is rsync or restic".into())
+    as_in_the_cluster_file(word).ok_or_else(|| "must be rsync or restic".into())
 }
 
 fn instant(word: &str) -> Result<InstantPolicy, String> {
-    as_in_the_cluster_file(word).ok_or_else(|| "it is auto, any or none".into())
+    as_in_the_cluster_file(word).ok_or_else(|| "must be auto, any or none".into())
 }
 
 fn split(word: &str) -> Result<When, String> {
-    as_in_the_cluster_file(word).ok_or_else(|| "it is large, always or never".into())
+    as_in_the_cluster_file(word).ok_or_else(|| "must be large, always or never".into())
 }
 
 /// Parses a word as a section of the cluster file would.

@@ -204,7 +204,7 @@ impl UpSession {
         came.notes.iter().for_each(|note| self.print_message(&format!("note: {note}")));
         if came.failed.is_empty() {
             let hosts: NodeSet = self.all_hosts().into_iter().collect();
-            println!("{}: as before ({} steps)", alike::label(&hosts), came.steps);
+            println!("{}: restored ({} steps)", alike::label(&hosts), came.steps);
             return Ok(0);
         }
         let each = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));

@@ -31,7 +31,7 @@ const ANSWER: usize = 64 << 20;
 /// comes first, then the question whether to go on. What was done is noted on each
 /// host, so that the same command goes on after a crash.
 ///
-/// Exit status: 0: as wanted; 1: done, and homing check has findings,
+/// Exit status: 0: up to date; 1: done, and homing check has findings,
 /// or --diff has found something; 254: not on all hosts; 255: the request.
 #[derive(clap::Args, Default)]
 #[command(verbatim_doc_comment)]

@@ -267,7 +267,7 @@ impl UpSession {
         let fine: NodeSet = self.site.hosts.iter().filter(|h| !failed.contains(h.as_str())).cloned().collect();
         if !fine.is_empty() {
             let done = if came.steps == 0 { "nothing to do".into() } else { format!("{} steps", came.steps) };
-            println!("{}: as wanted ({done}, {:.1} s)", alike::label(&fine), begun.elapsed().as_secs_f64());
+            println!("{}: up to date ({done}, {:.1} s)", alike::label(&fine), begun.elapsed().as_secs_f64());
         }
         if came.failed.is_empty() {
             return Ok(status);
