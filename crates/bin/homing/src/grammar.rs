@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "homing", version = crate::programs::version(), max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
-    /// What is to be done.
+    /// The command to execute.
     pub command: Sub,
 }
 
@@ -30,7 +30,7 @@ pub enum Sub {
     Usage(cmd::usage::Args),
     /// Show which folders runs read over the network, and the gain from more copies
     Advise(cmd::advise::Args),
-    /// Show what a run does now, or replay it
+    /// Show the present state of a run, or replay it
     #[command(visible_alias = "watch")]
     Top(cmd::top::Args),
     /// Submit a command, or a batch, that runs detached
@@ -40,7 +40,7 @@ pub enum Sub {
     Jobs(cmd::queue::jobs::Args),
     /// End submitted jobs
     Kill(cmd::queue::act::KillArgs),
-    /// Show what a submitted job has written so far
+    /// Show the output of a submitted job so far
     Peek(cmd::queue::act::PeekArgs),
     /// Wait for submitted jobs
     Wait(cmd::queue::act::WaitArgs),

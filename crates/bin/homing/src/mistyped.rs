@@ -61,7 +61,7 @@ const ELSEWHERE_BELOW: &[(&str, &[&str], &str)] = &[
     ("homing snapshot", &["check"], "homing snapshot verify"),
 ];
 
-/// Returns what to use in place of another program's name for a command.
+/// Returns the replacement for another program's name of a command.
 fn instead(command: &str, given: &str) -> Option<&'static str> {
     if ["homing", "homing lsf"].contains(&command) && lsf::names().any(|name| name == given) {
         return Some(LSF);

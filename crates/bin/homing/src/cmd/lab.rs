@@ -93,10 +93,10 @@ struct UpArgs {
     /// Number of hosts
     #[arg(long, default_value_t = 4)]
     hosts: u32,
-    /// Rate of each host's link, such as 200mbit; not limited when left out
+    /// Rate of each host's link, such as 200mbit (default: no limit)
     #[arg(long, value_parser = homing_lab::parse_rate)]
     link: Option<u64>,
-    /// Processors of each host, such as 0.5; not limited when left out
+    /// Processors of each host, such as 0.5 (default: no limit)
     #[arg(long)]
     cpus: Option<f64>,
     /// Size of each host's disk at /scratch
@@ -108,11 +108,11 @@ struct UpArgs {
     /// Make a GlusterFS volume at /data: SETSxCOPIES such as 2x2, or replica=2
     #[arg(long, value_name = "SHAPE")]
     gluster: Option<GlusterSpec>,
-    /// Make MooseFS, master on n1, at /data, with so many copies
+    /// Make MooseFS, master on n1, at /data, with N copies
     #[arg(long, value_name = "goal=N", num_args = 0..=1, default_missing_value = "goal=2")]
     moosefs: Option<MooseSpec>,
-    /// Make CephFS at /data by ceph-fuse: monitor, manager and MDS on n1, an OSD on each host, pools of so many copies;
-    /// with `,kernel` the last host is a guest without an OSD, whose kernel mounts it
+    /// Make CephFS at /data by ceph-fuse: monitor, manager and MDS on n1, an OSD on each host, pools of N copies. With
+    /// `,kernel` the last host is a guest without an OSD, whose kernel mounts it
     #[arg(long, value_name = "size=N[,kernel]", num_args = 0..=1, default_missing_value = "size=2")]
     ceph: Option<CephSpec>,
     /// Make hosts guests with kernels of their own: n1 serves NFS, the others mount it at /data, with `,rdma` by RDMA

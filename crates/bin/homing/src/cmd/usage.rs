@@ -31,7 +31,7 @@ pub struct Args {
     /// Also add up runs and jobs on these hosts, where homing must be installed; each counts once
     #[arg(short = 'w', long, value_name = "NODESET", conflicts_with_all = ["folders", "prometheus"])]
     hosts: Option<String>,
-    /// What is added up, a line for each, as `-w` reads it
+    /// Print the parts of the sums, one a line, as `-w` reads them
     #[arg(long, hide = true, conflicts_with_all = ["json", "prometheus", "hosts"])]
     lines: bool,
     /// Only runs and jobs that ended within this time: 12h, 7d

@@ -6,9 +6,9 @@ use homing_model::Failure;
 
 /// Arguments of `homing cache update`.
 ///
-/// As apt-get update on each host, but the first that can fetches each index; the
-/// others get it over the connections that homing has, so that these need no way out.
-/// apt on each host compares them with the signature that it trusts.
+/// Does the work of `apt-get update` on each host. The first host with access to a
+/// mirror fetches each index, and homing copies it to the others, which need no access.
+/// apt on each host compares the indexes with the signature that it trusts.
 ///
 /// Exit status: 0: done everywhere; 254: not on all hosts; 255: the request.
 #[derive(clap::Args)]

@@ -29,8 +29,8 @@ use crate::cmd::public_file::write_whole;
 
 /// Arguments of `homing check`.
 ///
-/// Exit status: 0: all is well; 1: warnings; 2: errors; 3: something could not
-/// be asked; 254, 255: homing's own failures.
+/// Exit status: 0: no findings; 1: warnings; 2: errors; 3: a host could not be
+/// queried; 254, 255: homing's own failures.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

@@ -14,8 +14,8 @@ use std::path::Path;
 
 /// Arguments of `homing push` and `homing pull`.
 ///
-/// Owner, mode and times are kept, as far as the user may. What is transferred
-/// is checked by rsync on arrival. Exit status as `homing exec`'s.
+/// Keeps owner, mode and times, as far as the user may. rsync checks transferred files
+/// on arrival. The exit status is that of `homing exec`.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -53,14 +53,14 @@ pub struct Args {
 
 /// Arguments of `homing push`.
 ///
-/// Owner, mode and times are kept, as far as the user may. What is transferred
-/// is checked by rsync on arrival. Exit status as `homing exec`'s.
+/// Keeps owner, mode and times, as far as the user may. rsync checks transferred files
+/// on arrival. The exit status is that of `homing exec`.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct PushArgs {
     #[command(flatten)]
     args: Args,
-    /// PATH is a template for a file of each host's own at --dest: {host}, {index} (from 1) and
+    /// PATH is a template: each host gets its own file at --dest. {host}, {index} (from 1) and
     /// {addr.NETWORK}, of [host.NAME] addresses in the cluster file, become the host's values
     #[arg(long, requires = "dest", conflicts_with = "delete", verbatim_doc_comment)]
     template: bool,

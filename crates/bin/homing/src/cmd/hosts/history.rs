@@ -39,10 +39,10 @@ pub struct HistoryOptions {
     /// Keep a sample of this host, as the timer does
     #[arg(long, hide = true, conflicts_with_all = ["history", "schedule"])]
     sample: bool,
-    /// What this host kept, a line a record, as `-w` reads it
+    /// Print the records of this host, one a line, as `-w` reads them
     #[arg(long, hide = true, requires = "history")]
     lines: bool,
-    /// What this host kept, a row an hour, as `homing check` reads it
+    /// Print the records of this host, one an hour, as `homing check` reads them
     #[arg(long, hide = true, conflicts_with_all = ["history", "schedule", "sample"])]
     hours: bool,
     /// With --lines: up to so many steps

@@ -68,7 +68,7 @@ pub struct Args {
     /// Print nothing at the end
     #[arg(long)]
     no_evidence: bool,
-    /// Let hosts see what their caches hold: for measuring what fences are for
+    /// Let hosts read their caches, to measure the effect of fences
     #[arg(long, hide = true)]
     no_fence: bool,
     /// Arguments for make

@@ -48,7 +48,7 @@ pub struct Args {
     /// Of these hosts alone
     #[arg(long, hide = true, value_name = "NODESET", requires = "nodes")]
     among: Option<String>,
-    /// Print what it prints, end with its exit status, and let it end with this process; another one serves the queue
+    /// Print its output, exit with its status, and end it with this process; another process serves the queue
     #[arg(long, hide = true, conflicts_with_all = ["wait", "output", "error", "after"])]
     attach: bool,
     /// Start when these jobs have succeeded: ID, or a condition in LSF's notation, done(1) && ended(2)

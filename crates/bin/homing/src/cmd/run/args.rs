@@ -22,9 +22,9 @@ const LIMITS: &str = "Failures and limits";
 // The command line wins over the user's config file, whose words come first.
 #[command(infer_long_args = true, args_override_self = true)]
 pub struct Args {
-    /// Where tasks run: `local` (this machine), `ssh` (the hosts of --hosts or cluster.toml, or
-    /// those that hold the data), `slurm` (workers that Slurm grants, next to the data first),
-    /// `auto` (ssh when hosts are given, else slurm when it answers, else local)
+    /// Where tasks run. `local`: this machine. `ssh`: the hosts of --hosts or cluster.toml, else the hosts that hold
+    /// the data. `slurm`: workers that Slurm grants, next to the data first. `auto`: ssh when hosts are given, else
+    /// slurm when it answers, else local
     #[arg(help_heading = HOSTS, long, value_name = "ENGINE", default_value = "auto")]
     pub on: On,
     /// Hosts, as a node set: 'n[1-4]', @group, ...
@@ -153,8 +153,8 @@ pub struct Args {
     /// End a task after this time: 30, 5m, 1h, or 200% of the median
     #[arg(help_heading = LIMITS, long, value_name = "TIME")]
     pub timeout: Option<String>,
-    /// End a task that prints more than SIZE: 10M, 2G (default: no limit, but if only 15 % of the disk that keeps
-    /// output are free, or 4 GB of a large disk, the task with the most output is ended)
+    /// End a task that prints more than SIZE: 10M, 2G (default: no limit). If only 15 % of the disk that keeps output
+    /// are free, or 4 GB of a large disk, homing ends the task with the most output
     #[arg(help_heading = LIMITS, long, value_name = "SIZE")]
     pub output_limit: Option<String>,
     /// Wait this long between two starts

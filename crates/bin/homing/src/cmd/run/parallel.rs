@@ -89,7 +89,7 @@ pub struct ParallelArgs {
     /// As --pipe for the files of -a; each command runs on the host that holds its block
     #[arg(long, alias = "pipe-part", requires = "arg_file", group = "cuts", conflicts_with = "tasks")]
     pub pipepart: bool,
-    /// Size of a block: of --pipe at most (default: 1M), of --pipepart before the rest of its last record; -N: N blocks
+    /// Size of a block: of --pipe at most (default: 1M), of --pipepart before the rest of its last record. -N: N blocks
     /// of --pipepart for each slot of this machine (default: -10)
     #[arg(
         long,

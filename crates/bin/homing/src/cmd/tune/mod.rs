@@ -28,9 +28,8 @@ enum Verb {
 
 /// Arguments of `homing tune net`.
 ///
-/// Exit status: 0: all that was tried was kept or taken back as it should be;
-/// 1: a host refused a setting, or was cut off by one and took it back;
-/// 254, 255: homing's own failures.
+/// Exit status: 0: each setting was kept or undone as measured. 1: a host refused a
+/// setting, or lost its connection by one and undid it. 254, 255: homing's own failures.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Net {

@@ -20,13 +20,13 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Arguments of `homing down`.
 ///
-/// Slurm starts nothing more on the host, and what runs there is waited for. Volumes
-/// move its bytes to other hosts. Then the others lose what names it, and what
-/// homing up has changed on it goes back. A host that does not answer is taken out
-/// of the others all the same. All of that is shown first, with the question whether
-/// to go on. The same command goes on after a crash.
+/// Slurm starts no more jobs on the host, and homing waits for its jobs. Volumes move
+/// their files to other hosts. Then homing removes the lines that name the host from
+/// the files of the other hosts, and undoes the changes of `homing up` on the host. If
+/// the host does not answer, the other hosts are changed all the same. homing shows
+/// all steps and prompts for a confirmation. The same command continues after a crash.
 ///
-/// Exit status: 0: it is out; 254: not everything was done; 255: the request.
+/// Exit status: 0: removed; 254: some steps failed; 255: the request is wrong.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

@@ -26,13 +26,13 @@ const ANSWER: usize = 64 << 20;
 
 /// Arguments of `homing up`.
 ///
-/// docs/manual/up.md describes the set-up part of a cluster file. Hosts
-/// are queried once; where all is so already, nothing is done. A summary of the plan
-/// comes first, then the question whether to go on. What was done is noted on each
-/// host, so that the same command goes on after a crash.
+/// docs/manual/up.md describes the set-up part of a cluster file. homing queries the
+/// hosts once, and changes only hosts that differ from the file. It shows a summary of
+/// the plan and prompts for a confirmation. Each host records its changes, so that the
+/// same command continues after a crash.
 ///
-/// Exit status: 0: up to date; 1: done, and homing check has findings,
-/// or --diff has found something; 254: not on all hosts; 255: the request.
+/// Exit status: 0: up to date; 1: done, but homing check or --diff found something;
+/// 254: some hosts failed; 255: the request is wrong.
 #[derive(clap::Args, Default)]
 #[command(verbatim_doc_comment)]
 pub struct Args {

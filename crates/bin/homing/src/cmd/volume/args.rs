@@ -36,7 +36,7 @@ pub struct VolumeOptions {
     /// Time limit of one command on one host
     #[arg(help_heading = WAY, long, value_name = "TIME", default_value = "3m", global = true, value_parser = crate::cmd::times::step_limit)]
     pub timeout: u64,
-    /// Do not print what was done either: the caller does.
+    /// Whether steps that were carried out are not printed either, because the caller prints them.
     #[arg(skip)]
     pub silent: bool,
 }
