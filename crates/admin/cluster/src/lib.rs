@@ -10,6 +10,7 @@
 //! on them.
 
 pub mod algebra;
+mod batch_hosts;
 mod cost;
 pub mod defaults;
 mod file;
@@ -32,6 +33,7 @@ pub mod switched;
 mod switches;
 mod volumes;
 
+pub use batch_hosts::BatchHosts;
 pub use cost::Cost;
 use file::ClusterFile;
 pub use file::{config_folder, line_of, own_path, text_of};

@@ -84,6 +84,9 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     {
         return unknown_option(grammar, &command, given);
     }
+    if let Some(failure) = unknown_value(error, &command) {
+        return failure;
+    }
     let text = error.render().to_string();
     let first = text.trim().split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let message = first.lines().map(str::trim).collect::<Vec<_>>().join(" ");
@@ -94,6 +97,31 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     // A value's own error names its option: `-u '5x': a time is ...`.
     let own = error.source().and_then(|source| source.downcast_ref::<BatchError>()).map(BatchError::to_string);
     Failure::usage(own.unwrap_or(message)).hint(format!("{command} --help"))
+}
+
+/// The most values that a message lists. Codes of findings are a page.
+const LISTED: usize = 12;
+
+/// Returns the failure for a value that is none of many.
+fn unknown_value(error: &clap::Error, command: &str) -> Option<Failure> {
+    let (ContextValue::String(arg), ContextValue::String(given), ContextValue::Strings(values)) = (
+        error.get(ContextKind::InvalidArg)?,
+        error.get(ContextKind::InvalidValue)?,
+        error.get(ContextKind::ValidValue)?,
+    ) else {
+        return None;
+    };
+    if values.len() <= LISTED {
+        return None;
+    }
+    let option = arg.split(' ').next().unwrap_or_default();
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    let hint = match nearest(&given.to_uppercase(), &values) {
+        Some(near) => format!("{command} {option} {near}"),
+        None if command == "homing check" => "homing help check-codes".into(),
+        None => format!("{command} --help"),
+    };
+    Some(Failure::usage(format!("{option}: {given:?} is none of its {} values", values.len())).hint(hint))
 }
 
 fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
@@ -246,6 +274,15 @@ mod tests {
             assert!(!message.contains("invalid"), "{line}: {message}");
         }
         assert!(message_and_hint("where --fs-timeout 0 f").0.contains("at least 1 s"));
+    }
+
+    #[test]
+    fn one_of_many_values_leads_to_the_similar_one_or_to_their_page() {
+        let (message, hint) = message_and_hint("check --explain hc-name-1");
+        assert!(message.starts_with("--explain: \"hc-name-1\" is none of its ") && message.len() < 80, "{message}");
+        assert_eq!(hint, "homing check --explain HC-NAME-01");
+        assert_eq!(message_and_hint("check --explain foo").1, "homing help check-codes");
+        assert!(message_and_hint("check --only foo").0.contains("clocks"));
     }
 
     #[test]

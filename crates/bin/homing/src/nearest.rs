@@ -11,10 +11,11 @@ pub fn near_option(command: &Command, name: &str) -> Option<String> {
     let longs: Vec<String> = shown.filter_map(|arg| Some(format!("--{}", arg.get_long()?))).collect();
     let name = name.replace('_', "-");
     let longer: Vec<&String> = longs.iter().filter(|long| long.starts_with(&name) && name.len() > 3).collect();
-    let names: Vec<&str> = longs.iter().map(String::as_str).collect();
+    let names: Vec<&str> = longs.iter().map(|long| long.trim_start_matches('-')).collect();
     match &longer[..] {
         [one] => Some(one.to_string()),
-        _ => nearest(&name, &names).map(String::from),
+        // Dashes are in every option, and make none similar.
+        _ => nearest(name.trim_start_matches('-'), &names).map(|name| format!("--{name}")),
     }
 }
 
@@ -54,5 +55,12 @@ mod tests {
     fn swapped_letters_are_one_mistake() {
         assert_eq!((distance("rnu", "run"), distance("run", "runs"), distance("", "ab")), (1, 1, 2));
         assert_eq!(nearest("zzzz", &["run", "runs"]), None);
+    }
+
+    #[test]
+    fn dashes_make_no_options_similar() {
+        let command = || Command::new("x").args(["no-fence", "dry-run"].map(|name| clap::Arg::new(name).long(name)));
+        assert_eq!(near_option(&command(), "--nonsense"), None);
+        assert_eq!(near_option(&command(), "--dryrun").as_deref(), Some("--dry-run"));
     }
 }

@@ -88,7 +88,7 @@ pub const BJOBS: Grammar = Grammar {
         ("env", "the environment of a job is not shown; print it in the job"),
         ("fwd", "homing knows no other clusters; leave it out"),
         ("G", NO_GROUP),
-        ("gpu", "GPUs are not counted in homing; leave it out"),
+        ("gpu", "GPUs of jobs are not shown; leave it out"),
         ("hostfile", "not supported by homing; bjobs -l names the hosts"),
         ("Lp", NO_LICENSE),
         ("N", "homing has no normalised times; use -o cpu_used"),
@@ -230,7 +230,7 @@ pub const BHOSTS: Grammar = Grammar {
     refused: &[
         ("a", "not supported by homing; use lsload -l"),
         ("e", "not supported by homing; leave it out"),
-        ("gpu", "GPUs are not counted in homing; leave it out"),
+        ("gpu", "use homing hosts, which shows GPUs"),
         ("s", "homing has no shared resources; use lsload -l"),
         ("x", "homing has no exceptions of hosts; leave it out"),
     ],
@@ -244,7 +244,7 @@ pub const LSHOSTS: Grammar = Grammar {
     refused: &[
         ("a", "not supported by homing; use lsload -l"),
         ("cname loc T", "not supported by homing; leave it out"),
-        ("gpu mig", "GPUs are not counted in homing; leave it out"),
+        ("gpu mig", "use homing hosts, which shows GPUs"),
         ("json o", "not supported by homing; lshosts -w has each column"),
         ("s sl", "homing has no shared resources; use lsload -l"),
     ],
@@ -257,7 +257,7 @@ pub const LSLOAD: Grammar = Grammar {
     valued: &["I", "n", "R"],
     refused: &[
         ("E N", "homing has no normalised load; leave it out"),
-        ("gpu", "GPUs are not counted in homing; leave it out"),
+        ("gpu", "use homing hosts, which shows GPUs and their use"),
         ("o", "not supported by homing; use -I index:index"),
         ("s", "homing has no shared resources; use -l"),
     ],

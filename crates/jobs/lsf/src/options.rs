@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn no_option_is_taken_for_another_one() {
         for (grammar, words, says) in [
-            (&BJOBS, &["-gpu"][..], "-gpu: GPUs are not counted"),
+            (&BJOBS, &["-gpu"][..], "-gpu: GPUs of jobs are not shown"),
             (&BSUB, &["-alloc_flags", "x", "cmd"], "-alloc_flags: "),
             (&BSUB, &["-nosuch", "cmd"], "illegal option -- nosuch"),
             (&BSUB, &["-sp", "5", "cmd"], "-q"),

@@ -116,6 +116,12 @@ impl Targets {
         self.all || !(self.hosts.is_empty() && self.group.is_empty() && self.hostfile.is_empty())
     }
 
+    /// Returns whether no option names or excludes hosts, and no lab is meant.
+    pub fn are_unnamed(&self) -> bool {
+        let excludes = !(self.exclude.is_empty() && self.exclude_group.is_empty());
+        !(self.named() || excludes || self.cluster.is_lab())
+    }
+
     /// Returns the cluster that the options mean.
     pub fn cluster(&self) -> &ClusterArgs {
         &self.cluster

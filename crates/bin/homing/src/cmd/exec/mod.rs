@@ -8,6 +8,7 @@ mod settings;
 mod show;
 mod table;
 
+use crate::cluster::BatchHosts;
 use crate::cmd::targets::Targets;
 use crate::cmd::{nodeset, tree};
 use homing_exec::{Command, CommandInput, InputSpool, Options, PoolEvents, Remote, verdict};
@@ -77,7 +78,8 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
 fn hosts(args: &Args) -> Result<Vec<String>, Failure> {
     let own = &args.own;
     own.groupsconf.as_deref().map_or(Ok(()), |file| args.targets.cluster().load()?.read_groups_of(file))?;
-    let hosts = args.targets.hosts_by(own.groupsource.as_deref())?;
+    let batch = if args.targets.are_unnamed() { BatchHosts::from_env()? } else { None };
+    let hosts = batch.map_or_else(|| args.targets.hosts_by(own.groupsource.as_deref()), |batch| Ok(batch.names()))?;
     let Some(pick) = &own.pick else { return Ok(hosts) };
     let count: usize =
         pick.parse().map_err(|_| Failure::usage(format!("--pick {pick}: a number of hosts is needed")))?;

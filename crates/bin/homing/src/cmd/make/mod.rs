@@ -11,7 +11,7 @@ mod part;
 pub mod stub;
 mod words;
 
-use crate::cluster::{Cluster, ClusterArgs};
+use crate::cluster::{BatchHosts, Cluster, ClusterArgs, with_slots};
 use crate::cmd::evidence::tell_run;
 use crate::cmd::gateway;
 use crate::cmd::tree::width;
@@ -86,7 +86,11 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(|e| Failure::system(format!("cannot read the current folder: {e}")))?;
     let root = root_of(&words::folder(&args.make, &cwd));
     let cluster = args.cluster.load()?;
-    let plans = plans(args.hosts.as_deref(), cluster, &root)?;
+    let batch = if args.hosts.is_none() && !args.cluster.is_lab() { BatchHosts::from_env()? } else { None };
+    let plans = match batch {
+        Some(hosts) => with_slots(hosts.plans(cluster))?,
+        None => plans(args.hosts.as_deref(), cluster, &root)?,
+    };
     let trace = args.trace_file.as_deref().map(trace_file).transpose()?;
     let folder = private_folder()?;
     let socket = folder.path().join("make");

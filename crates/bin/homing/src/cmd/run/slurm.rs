@@ -12,7 +12,7 @@ use homing_slurm::{Allocation, NodeWishes, Seat, WorkerRequest, ask};
 
 impl SlurmArgs {
     /// Returns whether an option was given that only Slurm understands. Beside `--ppn`, `--nodes` is no such option.
-    fn is_given(&self, ppn: bool) -> bool {
+    pub fn is_given(&self, ppn: bool) -> bool {
         let words = [&self.partition, &self.account, &self.qos, &self.time, &self.reservation, &self.mem_per_task];
         words.iter().any(|w| w.is_some())
             || self.cpus_per_task > 1

@@ -1,7 +1,7 @@
 //! Chooses the hosts that a run may use, and how each is reached.
 
 use super::args::{Args, On};
-use crate::cluster::{Cluster, with_slots};
+use crate::cluster::{BatchHosts, Cluster, with_slots};
 use homing_batch::Login;
 use homing_dispatch::Licensed;
 use homing_launch::{HostPlan, Via};
@@ -60,6 +60,10 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         let hosts = with_slots(logins.into_iter().map(|login| host_of(login, cluster)).collect())?;
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
+    if let Some(hosts) = batch_hosts(args)? {
+        let hosts = with_slots(hosts.plans(cluster))?;
+        return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
+    }
     let given = args.node_set().is_some() || cluster.has_hosts();
     if super::slurm::is_chosen(args, given) {
         let (hosts, spares, licensed) = super::slurm::targets(args, cluster, run, tasks, holders(args, cwd)?)?;
@@ -82,6 +86,13 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
     }
     let hosts = cluster.plans(names)?;
     Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() })
+}
+
+/// Returns the hosts of the batch job around this process, unless the command line names hosts or a kind of hosts. They
+/// count more than those of the cluster file, most of which belong to other jobs.
+fn batch_hosts(args: &Args) -> Result<Option<BatchHosts>, Failure> {
+    let is_chosen = matches!(args.on, On::Auto | On::Ssh) && args.node_set().is_none() && !args.cluster.is_lab();
+    if is_chosen && !args.slurm.is_given(args.ppn.is_some()) { BatchHosts::from_env() } else { Ok(None) }
 }
 
 /// Refuses words on hosts that no run takes. Queries no host.
