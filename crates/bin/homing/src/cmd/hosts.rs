@@ -35,7 +35,7 @@ pub struct Args {
     json: bool,
     /// Write a first cluster file for these hosts, ./cluster.toml or the one of --cluster; nothing is overwritten, and no
     /// host is contacted
-    #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "exclude", "group", "all", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
+    #[arg(long, value_name = "NODESET", conflicts_with_all = ["hosts", "exclude", "group", "all", "exclude_group", "hostfile", "json", "ansible", "prometheus", "watch", "history", "schedule", "lab"])]
     init: Option<String>,
     /// Fetch the ssh keys of hosts, show the fingerprints, and record new keys after a confirmation
     #[arg(long, conflicts_with_all = ["json", "ansible", "prometheus", "watch", "history", "schedule"])]

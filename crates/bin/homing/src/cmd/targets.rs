@@ -1,5 +1,5 @@
-//! The options that name hosts and the connections to them, shared by `exec`, `push`, `pull` and `check`. Letters and
-//! meaning are those of clush.
+//! The options that name hosts, shared by all commands that look at hosts, and those for connections to them, which
+//! `exec`, `push`, `pull`, `check` and others have too. Letters and meaning are those of clush.
 
 use crate::cluster::{Cluster, ClusterArgs};
 use homing_batch::{BatchError, parse_duration, parse_duration_within};
@@ -12,27 +12,108 @@ use std::time::Duration;
 const HOSTS: &str = "Hosts";
 const WAY: &str = "Connections";
 
+/// Hosts of a command.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct HostArgs {
+    /// Hosts, as a node set
+    #[arg(short = 'w', long, value_name = "NODESET")]
+    hosts: Vec<String>,
+    /// Leave out these hosts
+    #[arg(short = 'x', long, value_name = "NODESET")]
+    exclude: Vec<String>,
+    /// All hosts of the groups or of the cluster file
+    #[arg(short, long)]
+    all: bool,
+    /// Hosts of a group
+    #[arg(short, long, value_name = "GROUP")]
+    group: Vec<String>,
+    /// Leave out the hosts of a group
+    #[arg(short = 'X', long, value_name = "GROUP")]
+    exclude_group: Vec<String>,
+    /// Read hosts from FILE: node sets, one or more a line
+    #[arg(long, alias = "machinefile", value_name = "FILE")]
+    hostfile: Vec<PathBuf>,
+}
+
+impl HostArgs {
+    /// Returns whether an option names hosts.
+    pub fn named(&self) -> bool {
+        self.all || !(self.hosts.is_empty() && self.group.is_empty() && self.hostfile.is_empty())
+    }
+
+    /// Returns whether an option names or excludes hosts.
+    pub fn is_given(&self) -> bool {
+        self.named() || !(self.exclude.is_empty() && self.exclude_group.is_empty())
+    }
+
+    /// Returns the named hosts without the excluded ones, in order. If no option names any, these are the hosts of the
+    /// cluster file, or none. `source`: that of groups that name none.
+    pub fn chosen(&self, cluster: &Cluster, source: Option<&str>) -> Result<Vec<String>, Failure> {
+        self.without_excluded(self.wanted(cluster, source)?, cluster, source)
+    }
+
+    /// Returns the names of the hosts. If no option names any and the cluster file has none, this is this machine.
+    pub fn names(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        let mut wanted = self.wanted(cluster, None)?;
+        if wanted.is_empty() {
+            wanted = [homing_os::names::own_name()].into_iter().collect();
+        }
+        self.without_excluded(wanted, cluster, None)
+    }
+
+    fn without_excluded(
+        &self,
+        wanted: NodeSet,
+        cluster: &Cluster,
+        source: Option<&str>,
+    ) -> Result<Vec<String>, Failure> {
+        let unwanted: Vec<String> = self.exclude.iter().cloned().chain(groups(&self.exclude_group)).collect();
+        let left = wanted.difference(&union(&unwanted, cluster, source)?);
+        if left.is_empty() && !wanted.is_empty() {
+            return Err(Failure::usage(format!("no host is left of {wanted} without {}", unwanted.join(","))));
+        }
+        Ok(left.iter().map(String::from).collect())
+    }
+
+    /// Returns the hosts that the options name, before any is excluded.
+    fn wanted(&self, cluster: &Cluster, source: Option<&str>) -> Result<NodeSet, Failure> {
+        let of_file = || Ok(cluster.hosts(None)?.into_iter().collect());
+        if !self.named() {
+            return of_file();
+        }
+        let mut wanted: Vec<String> = self.hosts.iter().cloned().chain(groups(&self.group)).collect();
+        for file in &self.hostfile {
+            let text = std::fs::read_to_string(file)
+                .map_err(|e| Failure::usage(format!("cannot read the hosts in {}: {e}", file.display())))?;
+            wanted.extend(host_lines(&text).map(String::from));
+        }
+        let named = union(&wanted, cluster, source)?;
+        if !self.all {
+            let none = || Failure::usage("the options for hosts name no host").hint("-w 'n[1-4]', -g GROUP or -a");
+            return if named.is_empty() { Err(none()) } else { Ok(named) };
+        }
+        // Without groups, all hosts are those of the cluster file.
+        let all = match cluster.set("@*", source) {
+            Err(_) if cluster.has_hosts() => of_file()?,
+            all => all?,
+        };
+        Ok(all.union(&named))
+    }
+}
+
+fn groups(names: &[String]) -> impl Iterator<Item = String> {
+    names.iter().map(|group| format!("@{group}"))
+}
+
+fn union(texts: &[String], cluster: &Cluster, source: Option<&str>) -> Result<NodeSet, Failure> {
+    texts.iter().try_fold(NodeSet::default(), |all, text| Ok(all.union(&cluster.set(text, source)?)))
+}
+
 /// Hosts and connections.
 #[derive(clap::Args)]
 pub struct Targets {
-    /// Hosts, as a node set
-    #[arg(help_heading = HOSTS, short = 'w', long, value_name = "NODESET")]
-    hosts: Vec<String>,
-    /// Leave out these hosts
-    #[arg(help_heading = HOSTS, short = 'x', long, value_name = "NODESET")]
-    exclude: Vec<String>,
-    /// All hosts of the groups or of the cluster file
-    #[arg(help_heading = HOSTS, short, long)]
-    all: bool,
-    /// Hosts of a group
-    #[arg(help_heading = HOSTS, short, long, value_name = "GROUP")]
-    group: Vec<String>,
-    /// Leave out the hosts of a group
-    #[arg(help_heading = HOSTS, short = 'X', long, value_name = "GROUP")]
-    exclude_group: Vec<String>,
-    /// Read hosts from FILE: node sets, one or more a line
-    #[arg(help_heading = HOSTS, long, alias = "machinefile", value_name = "FILE")]
-    hostfile: Vec<PathBuf>,
+    #[command(flatten, next_help_heading = HOSTS)]
+    chosen: HostArgs,
     #[command(flatten, next_help_heading = HOSTS)]
     cluster: ClusterArgs,
     /// Number of hosts at work at once
@@ -55,51 +136,6 @@ pub struct Targets {
     persist: Duration,
 }
 
-/// Hosts of a command that looks at them. The letters are those of [`Targets`].
-#[derive(clap::Args, Clone, Debug, Default)]
-pub struct HostArgs {
-    /// Hosts, as a node set (default: those of cluster.toml, else this machine)
-    #[arg(short = 'w', long, value_name = "NODESET")]
-    hosts: Option<String>,
-    /// Leave out these hosts
-    #[arg(short = 'x', long, value_name = "NODESET")]
-    exclude: Option<String>,
-    /// Hosts of a group
-    #[arg(short, long, value_name = "GROUP", conflicts_with = "hosts")]
-    group: Option<String>,
-    /// All hosts of the groups or of the cluster file
-    #[arg(short, long, conflicts_with_all = ["hosts", "group"])]
-    all: bool,
-}
-
-impl HostArgs {
-    /// Returns whether hosts are meant.
-    pub fn is_given(&self) -> bool {
-        self.all || self.hosts.is_some() || self.group.is_some() || self.exclude.is_some()
-    }
-
-    /// Returns the names of the hosts: those of cluster.toml by default, else this machine.
-    pub fn names(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
-        let group = self.group.as_ref().map(|group| format!("@{group}"));
-        let mut names = match self.all.then(|| cluster.hosts(Some("@*"))) {
-            Some(Ok(all)) => all,
-            // Without groups, all hosts are those of the cluster file.
-            _ => cluster.hosts(self.hosts.clone().or(group).as_deref())?,
-        };
-        if names.is_empty() {
-            names.push(homing_os::names::own_name());
-        }
-        if let Some(unwanted) = &self.exclude {
-            let unwanted = cluster.set(unwanted, None)?;
-            names.retain(|host| !unwanted.contains(host));
-            if names.is_empty() {
-                return Err(Failure::usage(format!("-x {unwanted} leaves no host")));
-            }
-        }
-        Ok(names)
-    }
-}
-
 /// Reads a time that is more than 0.
 fn time(option: &'static str, text: &str) -> Result<Duration, BatchError> {
     parse_duration_within(option, text, f64::MIN_POSITIVE..=f64::INFINITY)
@@ -111,15 +147,14 @@ pub fn shell_word(word: &str) -> String {
 }
 
 impl Targets {
-    /// Returns whether any hosts were named.
+    /// Returns whether an option names hosts.
     pub fn named(&self) -> bool {
-        self.all || !(self.hosts.is_empty() && self.group.is_empty() && self.hostfile.is_empty())
+        self.chosen.named()
     }
 
     /// Returns whether no option names or excludes hosts, and no lab is meant.
     pub fn are_unnamed(&self) -> bool {
-        let excludes = !(self.exclude.is_empty() && self.exclude_group.is_empty());
-        !(self.named() || excludes || self.cluster.is_lab())
+        !(self.chosen.is_given() || self.cluster.is_lab())
     }
 
     /// Returns the cluster that the options mean.
@@ -135,40 +170,17 @@ impl Targets {
         cluster.chain(user).chain(ssh).map(|word| shell_word(&word) + " ").collect()
     }
 
-    /// Returns the hosts, in order.
+    /// Returns the named hosts, in order. A lab names its own.
     pub fn hosts(&self) -> Result<Vec<String>, Failure> {
         self.hosts_by(None)
     }
 
-    /// Returns the hosts, in order. `source`: that of groups that name none.
+    /// Returns the named hosts, in order. `source`: that of groups that name none.
     pub fn hosts_by(&self, source: Option<&str>) -> Result<Vec<String>, Failure> {
-        let groups = |names: &[String]| names.iter().map(|g| format!("@{g}")).collect::<Vec<_>>();
-        let mut wanted = self.hosts.clone();
-        wanted.extend(groups(&self.group));
-        let unnamed = wanted.is_empty() && self.hostfile.is_empty();
-        if self.all || (unnamed && self.cluster.is_lab()) {
-            wanted.push("@*".into());
-        }
-        for file in &self.hostfile {
-            let text = std::fs::read_to_string(file)
-                .map_err(|e| Failure::usage(format!("cannot read the hosts in {}: {e}", file.display())))?;
-            wanted.extend(host_lines(&text).map(String::from));
-        }
-        if wanted.is_empty() {
+        if !self.named() && !self.cluster.is_lab() {
             return Err(Failure::usage("no hosts are named").hint("-w 'n[1-4]', -g GROUP or -a"));
         }
-        let mut unwanted = self.exclude.clone();
-        unwanted.extend(groups(&self.exclude_group));
-        let cluster = self.cluster.load()?;
-        let union = |texts: &[String]| -> Result<NodeSet, Failure> {
-            let sets = texts.iter().map(|text| cluster.set(text, source));
-            sets.reduce(|a, b| Ok(a?.union(&b?))).unwrap_or_else(|| Ok(NodeSet::default()))
-        };
-        let set = union(&wanted)?.difference(&union(&unwanted)?);
-        if set.is_empty() {
-            return Err(Failure::usage(format!("{:?} leaves no host", wanted.join(","))));
-        }
-        Ok(set.iter().map(String::from).collect())
+        self.chosen.chosen(self.cluster.load()?, source)
     }
 
     /// Returns the options for connections.

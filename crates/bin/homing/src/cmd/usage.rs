@@ -3,6 +3,7 @@
 use super::public_file::write_whole;
 use super::queue::EngineArgs;
 use super::runs::to_stdout;
+use super::targets::HostArgs;
 use crate::cluster::ClusterArgs;
 use crate::progress::columns;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -28,11 +29,8 @@ pub struct Args {
     /// With --jobs: the jobs of all users
     #[arg(short = 'u', long, requires = "jobs")]
     users: bool,
-    /// Also add up runs and jobs on these hosts, where homing must be installed; each counts once
-    #[arg(short = 'w', long, value_name = "NODESET", conflicts_with_all = ["folders", "prometheus"])]
-    hosts: Option<String>,
     /// Print the parts of the sums, one a line, as `-w` reads them
-    #[arg(long, hide = true, conflicts_with_all = ["json", "prometheus", "hosts"])]
+    #[arg(long, hide = true, conflicts_with_all = ["json", "prometheus", "hosts", "exclude", "group", "all", "exclude_group", "hostfile"])]
     lines: bool,
     /// Only runs and jobs that ended within this time: 12h, 7d
     #[arg(long, value_name = "AGE", value_parser = |text: &str| parse_duration("--since", text))]
@@ -50,6 +48,11 @@ pub struct Args {
     engine: EngineArgs,
     #[command(flatten)]
     cluster: ClusterArgs,
+    #[command(
+        flatten,
+        next_help_heading = "Also add up runs and jobs on these hosts, where homing must be installed; each counts once"
+    )]
+    targets: HostArgs,
 }
 
 fn by() -> impl TypedValueParser<Value = UsageGrouping> {
@@ -59,11 +62,14 @@ fn by() -> impl TypedValueParser<Value = UsageGrouping> {
 }
 
 /// Prints the sums.
-pub fn run(mut args: Args) -> Result<i32, Failure> {
+pub fn run(args: Args) -> Result<i32, Failure> {
     super::advise::are_folders(&args.folders)?;
+    if args.targets.is_given() && !(args.folders.is_empty() && args.prometheus.is_none()) {
+        return Err(Failure::usage("FOLDER and --prometheus are of this machine alone").hint("leave out the hosts"));
+    }
     let cluster = args.cluster.load()?;
     let cost = cluster.cost().cloned();
-    let others = args.hosts.take().map(|named| cluster.hosts(Some(&named))).transpose()?;
+    let others = args.targets.is_given().then(|| args.targets.chosen(cluster, None)).transpose()?;
     let mut sums = Sums::new(args.since);
     let folders = if args.folders.is_empty() { vec![homing_journal::root()] } else { args.folders };
     for folder in &folders {

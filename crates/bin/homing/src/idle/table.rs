@@ -292,7 +292,7 @@ pub const TABLE: &[IdleOptions] = &[
     IdleOptions {
         commands: &["top"],
         options: &["engine", "cluster", "lab"],
-        when: &[Without(&["all", "hosts", "since"])],
+        when: &[Without(&["all", "hosts", "group", "hostfile", "exclude", "exclude_group", "since"])],
         instead: "--all or -w shows hosts and jobs",
     },
     IdleOptions {
@@ -372,6 +372,11 @@ pub const TABLE: &[IdleOptions] = &[
         options: &[
             "path",
             "hosts",
+            "exclude",
+            "all",
+            "group",
+            "exclude_group",
+            "hostfile",
             "drop_on",
             "clients",
             "bs",
@@ -396,7 +401,7 @@ pub const TABLE: &[IdleOptions] = &[
     },
     IdleOptions {
         commands: &["bench net"],
-        options: &["hosts", "exclude", "all", "group", "exclude_group", "hostfile"],
+        options: TARGETS,
         when: &[Counts("curve", 2)],
         instead: "--curve A B names its two hosts",
     },

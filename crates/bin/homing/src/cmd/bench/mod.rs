@@ -4,6 +4,7 @@ pub(crate) mod net;
 
 use crate::cluster::{Cluster, ClusterArgs};
 use crate::cmd::runs::to_stdout;
+use crate::cmd::targets::HostArgs;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::ProgressReporter;
@@ -36,10 +37,9 @@ pub struct VolumeArgs {
     /// A folder of the volume, the same on all hosts
     #[arg(required_unless_present = "compare")]
     path: Option<String>,
-    /// Hosts that take part
-    #[arg(short = 'w', long, value_name = "NODESET")]
-    hosts: Option<String>,
-    /// Hosts whose caches are dropped before reads (default: the hosts of -w); add the servers if they are other hosts
+    #[command(flatten)]
+    targets: HostArgs,
+    /// Hosts whose caches are dropped before reads (default: the hosts that take part); add the servers if they are other hosts
     #[arg(long, value_name = "NODESET")]
     drop_on: Option<String>,
     #[command(flatten)]
@@ -182,7 +182,7 @@ fn run_volume(args: VolumeArgs) -> Result<i32, Failure> {
 }
 
 fn setup(args: &VolumeArgs, cluster: &Cluster) -> Result<Setup, Failure> {
-    let hosts = cluster.hosts(args.hosts.as_deref())?;
+    let hosts = args.targets.chosen(cluster, None)?;
     if hosts.is_empty() {
         return Err(Failure::usage("no host to measure from").hint("-w 'n[1-4]'"));
     }

@@ -5,6 +5,7 @@ mod switch;
 
 use crate::cluster::{Cluster, ClusterArgs, Switching};
 use crate::cmd::runs::to_stdout;
+use crate::cmd::targets::HostArgs;
 use crate::consent::Consent;
 use crate::switched::{self, PowerLedger};
 use clap::Subcommand;
@@ -27,9 +28,8 @@ pub struct Args {
 enum Verb {
     /// Show which hosts are on, idle or off, and the reason why they stay on
     Status {
-        /// Hosts, as a node set (default: those of cluster.toml)
-        #[arg(short = 'w', long, value_name = "NODESET")]
-        hosts: Option<String>,
+        #[command(flatten)]
+        targets: HostArgs,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -65,16 +65,17 @@ enum Verb {
 /// Executes the subcommand.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
-    match args.verb.unwrap_or(Verb::Status { hosts: None, json: false }) {
-        Verb::Status { hosts, json } => status(cluster, hosts.as_deref(), json),
+    match args.verb.unwrap_or(Verb::Status { targets: HostArgs::default(), json: false }) {
+        Verb::Status { targets, json } => status(cluster, &some(targets.chosen(cluster, None)?)?, json),
         Verb::Save { dry_run } => save_power(cluster, dry_run),
-        Verb::Off { hosts, force, consent } => switch::off(cluster, &named(cluster, Some(&hosts))?, force, consent),
-        Verb::On { hosts, no_wait } => switch::on(cluster, &named(cluster, Some(&hosts))?, no_wait),
+        Verb::Off { hosts, force, consent } => {
+            switch::off(cluster, &some(cluster.hosts(Some(&hosts))?)?, force, consent)
+        }
+        Verb::On { hosts, no_wait } => switch::on(cluster, &some(cluster.hosts(Some(&hosts))?)?, no_wait),
     }
 }
 
-fn named(cluster: &Cluster, hosts: Option<&str>) -> Result<Vec<String>, Failure> {
-    let names = cluster.hosts(hosts)?;
+fn some(names: Vec<String>) -> Result<Vec<String>, Failure> {
     if names.is_empty() {
         return Err(Failure::usage("no hosts are named").hint("hosts = \"n[1-4]\" in cluster.toml, or 'n[1-4]' here"));
     }
@@ -98,10 +99,9 @@ fn decided(
 }
 
 /// Prints the state of hosts and writes nothing. The idle times are those that `save` saw.
-fn status(cluster: &Cluster, hosts: Option<&str>, json: bool) -> Result<i32, Failure> {
-    let names = named(cluster, hosts)?;
+fn status(cluster: &Cluster, names: &[String], json: bool) -> Result<i32, Failure> {
     let switching = cluster.switching()?;
-    let all = decided(cluster, &switching, &names, &mut switched::all());
+    let all = decided(cluster, &switching, names, &mut switched::all());
     to_stdout(&if json {
         homing_power::json(&all, user_name)
     } else {
@@ -111,7 +111,7 @@ fn status(cluster: &Cluster, hosts: Option<&str>, json: bool) -> Result<i32, Fai
 }
 
 fn save_power(cluster: &Cluster, dry_run: bool) -> Result<i32, Failure> {
-    let names = named(cluster, None)?;
+    let names = some(cluster.hosts(None)?)?;
     let switching = cluster.switching()?;
     // Checked before any query: a timer without a command would query hosts for ever.
     names.first().map_or(Ok(()), |host| switching.off(host).map(drop))?;

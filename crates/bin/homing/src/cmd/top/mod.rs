@@ -38,7 +38,7 @@ const UNBOUNDED: (usize, usize) = (1000, 1000);
 #[derive(clap::Args)]
 pub struct Args {
     /// The run: its name, the beginning of its name, the one that --name gave it, or `last`
-    #[arg(value_name = "RUN", default_value = LAST, conflicts_with_all = ["hosts", "exclude", "group", "all"])]
+    #[arg(value_name = "RUN", default_value = LAST, conflicts_with_all = ["hosts", "exclude", "group", "all", "exclude_group", "hostfile"])]
     run: String,
     /// Print the present state as a table and exit; this is the default if the output is not a terminal
     #[arg(long)]
