@@ -5,8 +5,9 @@ use std::fs::{self, read_to_string};
 use std::os::unix::fs::MetadataExt;
 use std::time::SystemTime;
 
-/// Bytes of a record of /var/run/utmp by glibc: 384 if its times have 32 bits (x86), else 400.
-const RECORD: usize = if cfg!(any(target_arch = "x86_64", target_arch = "x86")) { 384 } else { 400 };
+/// Bytes of a record of /var/run/utmp by glibc: 400 where its times have 64 bits, as on aarch64, else 384
+/// (`__WORDSIZE_TIME64_COMPAT32`).
+const RECORD: usize = if cfg!(any(target_arch = "aarch64", target_arch = "loongarch64")) { 400 } else { 384 };
 /// The kind of a record for a login session, in its first two bytes.
 const USER_PROCESS: u16 = 7;
 

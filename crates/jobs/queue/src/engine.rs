@@ -66,19 +66,10 @@ pub trait Engine {
     fn again(&self, job: &Job, index: Option<u32>, ended: bool) -> Result<usize, QueueError>;
 
     /// Changes a job of which nothing has started.
-    fn amend(&self, _: &Job, _: &Amend) -> Result<(), QueueError> {
-        let why = "homing does not change jobs of Slurm; use scontrol update jobid=ID, with partition=, name=, \
-            timelimit=, nice=";
-        Err(QueueError::Request(why.into()))
-    }
+    fn amend(&self, job: &Job, changes: &Amend) -> Result<(), QueueError>;
 
     /// Closes queues or hosts for jobs (`shut`), or opens them again. Only administrators may.
-    fn control(&self, _: Target, _: &[String], _shut: bool, _why: Option<String>) -> Result<(), QueueError> {
-        let why = "homing does not close partitions and nodes of Slurm; use scontrol update PartitionName=NAME \
-            State=DRAIN (takes no jobs), State=INACTIVE (starts none), State=UP; scontrol update NodeName=NAME \
-            State=DRAIN Reason=WHY, State=RESUME";
-        Err(QueueError::Request(why.into()))
-    }
+    fn control(&self, target: Target, names: &[String], shut: bool, why: Option<String>) -> Result<(), QueueError>;
 
     /// Returns why each waiting element of these jobs waits, by job and index, as far as the engine knows.
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError>;

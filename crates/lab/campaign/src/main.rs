@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let number = |at: usize, otherwise: u64| words.get(at).and_then(|w| w.parse().ok()).unwrap_or(otherwise);
-    let Some(homing) = words.first().and_then(|w| std::fs::canonicalize(w).ok()) else {
-        eprintln!("homing-campaign HOMING RUNS [SEED [LAB]]");
+    let number = |at: usize, otherwise: u64| words.get(at).map_or(Some(otherwise), |word| word.parse().ok());
+    let homing = words.first().and_then(|word| std::fs::canonicalize(word).ok());
+    let (Some(homing), Some(runs), Some(seed), ..=4) = (homing, number(1, 100), number(2, 1), words.len()) else {
+        eprintln!("usage: homing-campaign HOMING RUNS [SEED [LAB]]; HOMING is the program, RUNS and SEED are numbers");
         return ExitCode::from(255);
     };
     let lab = words.get(3).filter(|name| !name.is_empty()).map(String::as_str);
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
             return ExitCode::from(254);
         }
     };
-    let (summary, wrong) = campaign(&place, number(2, 1)..number(2, 1) + number(1, 100));
+    let (summary, wrong) = campaign(&place, seed..seed.saturating_add(runs));
     print!("{summary}");
     ExitCode::from(u8::from(wrong > 0))
 }

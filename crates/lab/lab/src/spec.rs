@@ -231,7 +231,7 @@ impl LabSpec {
             return refuse("a lab with NFS has a server and at least one client".into());
         }
         if self.nfs.is_none() && self.guests != Guests::Qemu {
-            return refuse("only a lab with NFS has guests".into());
+            return refuse("the kind of guests is chosen in a lab with NFS alone".into());
         }
         if volumes > 1 {
             return refuse("GlusterFS, MooseFS and CephFS are all to be mounted at /data; ask for one of them".into());

@@ -11,10 +11,11 @@ mod show;
 
 pub use interactive::Joined;
 
+use crate::control::Target;
 use crate::engine::{Engine, Machine};
 use crate::plan::{Block, Config, Queue};
 use crate::state::ElementState;
-use crate::{Job, JobElement, JobSpec, Private, QueueError};
+use crate::{Amend, Job, JobElement, JobSpec, Private, QueueError};
 use homing_slurm::{SlurmNode, ask};
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
@@ -168,6 +169,19 @@ impl Engine for Slurm {
             order("requeueing the job", &["scontrol", "requeue", &name(job, Some(*index))])?;
         }
         Ok(back.len())
+    }
+
+    fn amend(&self, _: &Job, _: &Amend) -> Result<(), QueueError> {
+        let why = "homing does not change jobs of Slurm; use scontrol update jobid=ID, with partition=, name=, \
+            timelimit=, nice=";
+        Err(QueueError::Request(why.into()))
+    }
+
+    fn control(&self, _: Target, _: &[String], _shut: bool, _why: Option<String>) -> Result<(), QueueError> {
+        let why = "homing does not close partitions and nodes of Slurm; use scontrol update PartitionName=NAME \
+            State=DRAIN (takes no jobs), State=INACTIVE (starts none), State=UP; scontrol update NodeName=NAME \
+            State=DRAIN Reason=WHY, State=RESUME";
+        Err(QueueError::Request(why.into()))
     }
 
     fn reasons(&self, jobs: &[Job]) -> Result<HashMap<(u64, u32), Block>, QueueError> {

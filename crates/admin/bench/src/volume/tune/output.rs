@@ -34,15 +34,59 @@ impl Sweep {
     }
 }
 
-/// Mounts with the best options on all hosts, and writes them into fstab. Only the line of this mount point changes.
+/// Replaces the options of one mount point in fstab that a sweep sets: `$1`: the mount point, `$2`: the new options, `$3`:
+/// the file. Fails without a line of it that is in force.
+const REWRITTEN: &str = r#"awk -v p="$1" -v o="$2" '$1 !~ /^#/ && $2 == p && $3 ~ /^nfs/ { n = split($4, a, ","); k = "";
+    for (i = 1; i <= n; i++)
+        if (a[i] !~ /^((rsize|wsize|nconnect|vers|nfsvers|minorversion)=|(hard|soft|v[234](\.[0-9])?)$)/) k = k a[i] ",";
+    $4 = k o; f = 1 } {print} END {exit !f}' "$3""#;
+
+/// Mounts with the best options on all hosts, and writes them into fstab. Only the line of this mount point changes. If
+/// the folder cannot be mounted with them, the old line is restored and mounted.
 pub fn apply(bench: &Bench, sweep: &Sweep) -> Result<(), Failure> {
     let Some(best) = sweep.best() else { return Ok(()) };
     let options = best.setting.options();
-    let text = r#"
+    let text = format!(
+        r#"
         p=$(findmnt -n -o TARGET --target "$1") || exit
-        awk -v p="$p" -v o="$2" '$2 == p && $3 ~ /^nfs/ { n = split($4, a, ","); k = "";
-        for (i = 1; i <= n; i++) if (a[i] !~ /^(rsize|wsize|nconnect|vers|hard|soft)/) k = k a[i] ",";
-        $4 = k o; f = 1 } {print} END {exit !f}' /etc/fstab > /etc/fstab.homing || { echo "no line of $p in /etc/fstab"; exit 1; }
-        chmod 644 /etc/fstab.homing && mv /etc/fstab.homing /etc/fstab && umount "$p" && mount "$p""#;
-    bench.all(&bench.setup.hosts, |_, _| sh(text, &[&bench.setup.path, &options]), "applying the options").map(drop)
+        set -- "$p" "$2" /etc/fstab
+        {REWRITTEN} > /etc/fstab.homing || {{ echo "no line of $p in /etc/fstab"; rm -f /etc/fstab.homing; exit 1; }}
+        chmod 644 /etc/fstab.homing && cp -p /etc/fstab /etc/fstab.old.homing && mv /etc/fstab.homing /etc/fstab || exit
+        umount "$p" && mount "$p" && rm -f /etc/fstab.old.homing && exit
+        mv /etc/fstab.old.homing /etc/fstab; mountpoint -q "$p" || mount "$p"
+        echo "$p has the options of before again"; exit 1"#
+    );
+    bench.all(&bench.setup.hosts, |_, _| sh(&text, &[&bench.setup.path, &options]), "applying the options").map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Returns fstab with these options for /data; `None` if it has no line of /data in force.
+    fn rewritten(fstab: &str) -> Option<String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, fstab).unwrap();
+        let mut sh = Command::new("sh");
+        let sh = sh.args(["-c", REWRITTEN, "sh", "/data", "hard,vers=4.2"]).arg(file.path()).output().unwrap();
+        sh.status.success().then(|| String::from_utf8(sh.stdout).unwrap())
+    }
+
+    #[test]
+    fn one_line_of_fstab_has_the_new_options_and_none_that_contradicts_them() {
+        for (old, new) in [
+            ("n1:/x /data nfs4 rw 0 0", Some("n1:/x /data nfs4 rw,hard,vers=4.2 0 0")),
+            ("n1:/x /data nfs nfsvers=3,noatime,soft 0 0", Some("n1:/x /data nfs noatime,hard,vers=4.2 0 0")),
+            ("n1:/x /data nfs v4.1,rsize=1,nconnect=8 0 0", Some("n1:/x /data nfs hard,vers=4.2 0 0")),
+            ("n1:/x /data nfs minorversion=1,softerr 0 0", Some("n1:/x /data nfs softerr,hard,vers=4.2 0 0")),
+            ("#n1:/x /data nfs4 rw 0 0", None),
+            ("# /data nfs4 rw 0 0", None),
+            ("n1:/x /data2 nfs4 rw 0 0", None),
+            ("/dev/sda /data ext4 rw 0 0", None),
+        ] {
+            let around = |line: &str| format!("/dev/sda / ext4 rw 0 1\n{line}\n");
+            assert_eq!(rewritten(&around(old)), new.map(around), "{old}");
+        }
+    }
 }
