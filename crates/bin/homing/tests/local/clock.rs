@@ -60,7 +60,7 @@ fn a_run_goes_on_and_its_durations_are_right() {
         let task = format!("test {{}} != 6 || echo {shift} > shift; sleep 0.1");
         let args: Vec<String> = (1..=12).map(|n| n.to_string()).collect();
         let mut words =
-            vec!["run", "-q", "-j2", "--timeout", "1000%", "--delay", "0.02", "--joblog", "log", &task, ":::"];
+            vec!["run", "-q", "-j2", "--timeout", "10000%", "--delay", "0.02", "--joblog", "log", &task, ":::"];
         words.extend(args.iter().map(String::as_str));
         let begun = Instant::now();
         let output = w.out(&words);

@@ -326,9 +326,9 @@ const TAKEN: &str = "ulimit -n 128; for ((i = 20; i < 100; i++)); do eval \"exec
 #[test]
 fn a_task_for_which_there_are_too_few_descriptors_waits_until_another_one_has_ended() {
     let dir = tempfile::tempdir().unwrap();
-    let output = limited(dir.path(), TAKEN, &run_of("-j12", "sleep 0.3; echo {}", &numbers(30)));
+    let output = limited(dir.path(), TAKEN, &run_of("-j12", "sleep 2; echo {}", &numbers(16)));
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), numbers(30).join("\n") + "\n", "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), numbers(16).join("\n") + "\n", "{said}");
     assert_eq!(said.matches("too few descriptors (ulimit -n) for all tasks at once").count(), 1, "{said}");
     assert_eq!(output.status.code(), Some(0), "{said}");
 }
