@@ -126,24 +126,9 @@ impl Bench {
             .collect()
     }
 
-    /// Measures every case, in a folder of its own that is removed at the end.
-    pub fn measure(&self) -> Result<BenchResults, Failure> {
-        // Other users may write to the folder, and could guess a number.
-        let token = homing_os::folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
-        let folder = format!("{}/.homing-bench.{token}", self.setup.path);
-        self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -m 700 -- "$1""#, &[&folder]), "preparing")?;
-        let measured = self.measure_in(&folder);
-        let swept = self.all(
-            &self.setup.hosts[..1],
-            |_, _| sh(r#"rm -rf --one-file-system -- "$1""#, &[&folder]),
-            "cleaning up",
-        );
-        let results = measured?;
-        swept?;
-        Ok(results)
-    }
-
-    fn measure_in(&self, folder: &str) -> Result<BenchResults, Failure> {
+    /// Measures every case, in a folder of its own that is removed at the end. A failure ends the measurement; the cases
+    /// before it are in the results.
+    pub fn measure(&self) -> (BenchResults, Result<(), Failure>) {
         let mut results = BenchResults {
             label: self.setup.label.clone(),
             path: self.setup.path.clone(),
@@ -154,6 +139,25 @@ impl Bench {
             stripe: self.volume.as_ref().and_then(|v| v.stripe),
             ..BenchResults::default()
         };
+        let ended = self.measure_into(&mut results);
+        (results, ended)
+    }
+
+    fn measure_into(&self, results: &mut BenchResults) -> Result<(), Failure> {
+        // Other users may write to the folder, and could guess a number.
+        let token = homing_os::folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
+        let folder = format!("{}/.homing-bench.{token}", self.setup.path);
+        self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -m 700 -- "$1""#, &[&folder]), "preparing")?;
+        let measured = self.measure_in(&folder, results);
+        let swept = self.all(
+            &self.setup.hosts[..1],
+            |_, _| sh(r#"rm -rf --one-file-system -- "$1""#, &[&folder]),
+            "cleaning up",
+        );
+        measured.and(swept.map(drop))
+    }
+
+    fn measure_in(&self, folder: &str, results: &mut BenchResults) -> Result<(), Failure> {
         let goals: Vec<Option<u32>> = if self.setup.copies.is_empty() {
             vec![None]
         } else {
@@ -172,7 +176,7 @@ impl Bench {
         if self.setup.trials > 0 && self.setup.hosts.len() > 1 {
             results.visible = visible::measure(self, folder)?;
         }
-        Ok(results)
+        Ok(())
     }
 
     /// Shows the current case, and the approximate time that the rest takes.
@@ -276,6 +280,8 @@ mod tests {
     struct FakeHosts {
         fio: CallResult,
         calls: Arc<Mutex<Vec<Sent>>>,
+        /// Calls of fio that succeed; the next ones fail.
+        fails_after: Arc<Mutex<Option<usize>>>,
     }
 
     /// A host, and the words that it was sent.
@@ -286,7 +292,17 @@ mod tests {
             let answer = |(host, call): &(String, Call)| {
                 let Call::Program(argv) = call else { return Err("a script".into()) };
                 self.calls.lock().unwrap().push((host.clone(), argv.clone()));
-                if argv[2].contains("exec fio") { self.fio.clone() } else { Ok(String::new()) }
+                if !argv[2].contains("exec fio") {
+                    return Ok(String::new());
+                }
+                match self.fails_after.lock().unwrap().as_mut() {
+                    Some(0) => Err("No space left on device".into()),
+                    Some(left) => {
+                        *left -= 1;
+                        self.fio.clone()
+                    }
+                    None => self.fio.clone(),
+                }
             };
             calls.iter().map(answer).collect()
         }
@@ -294,7 +310,7 @@ mod tests {
 
     fn bench(fio: CallResult) -> (Bench, FakeHosts) {
         let hosts: Vec<String> = ["n1", "n2"].map(String::from).into();
-        let fake = FakeHosts { fio, calls: Arc::default() };
+        let fake = FakeHosts { fio, calls: Arc::default(), fails_after: Arc::default() };
         let setup = Setup {
             path: "/data".into(),
             drop_on: hosts.clone(),
@@ -313,7 +329,8 @@ mod tests {
         let said =
             r#"{"jobs":[{"job_runtime":1000,"read":{"total_ios":1,"io_bytes":1000000,"runtime":1000},"write":{}}]}"#;
         let (bench, fake) = bench(Ok(said.into()));
-        let rows = bench.measure().unwrap().rows;
+        let (BenchResults { rows, .. }, ended) = bench.measure();
+        ended.unwrap();
         assert_eq!(rows.iter().map(|row| row.mb_per_s).collect::<Vec<_>>(), [1.0, 2.0], "one host, then both");
         let calls = fake.calls.lock().unwrap();
         let who = |rw: &str| -> Vec<String> {
@@ -325,9 +342,21 @@ mod tests {
     }
 
     #[test]
+    fn cases_before_a_failure_are_in_the_results() {
+        let said =
+            r#"{"jobs":[{"job_runtime":1000,"read":{"total_ios":1,"io_bytes":1000000,"runtime":1000},"write":{}}]}"#;
+        let (bench, fake) = bench(Ok(said.into()));
+        // The first case is one read after one write; the second one meets a full disk.
+        *fake.fails_after.lock().unwrap() = Some(2);
+        let (results, ended) = bench.measure();
+        assert_eq!(results.rows.len(), 1);
+        assert!(ended.unwrap_err().to_string().contains("by 2 clients"));
+    }
+
+    #[test]
     fn a_host_that_fails_is_named_and_the_folder_is_removed() {
         let (bench, fake) = bench(Err("No space left on device".into()));
-        let why = bench.measure().unwrap_err().to_string();
+        let why = bench.measure().1.unwrap_err().to_string();
         assert!(why.contains("on n2 in /data: No space left") && why.contains("write 1M by 1 client"), "{why}");
         let calls = fake.calls.lock().unwrap();
         let (_, last) = calls.last().unwrap();
