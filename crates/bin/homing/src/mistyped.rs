@@ -84,7 +84,7 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     {
         return unknown_option(grammar, &command, given);
     }
-    if let Some(failure) = unknown_value(error, &command) {
+    if let Some(failure) = unknown_value(error, &command).or_else(|| value_of_flag(error, &command)) {
         return failure;
     }
     let text = error.render().to_string();
@@ -97,6 +97,15 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     // A value's own error names its option: `-u '5x': a time is ...`.
     let own = error.source().and_then(|source| source.downcast_ref::<BatchError>()).map(BatchError::to_string);
     Failure::usage(own.unwrap_or(message)).hint(format!("{command} --help"))
+}
+
+/// Returns the failure for `--json=FILE` of a command that prints the document.
+fn value_of_flag(error: &clap::Error, command: &str) -> Option<Failure> {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::TooManyValues || flag != "--json" {
+        return None;
+    }
+    Some(Failure::usage(format!("{flag} of {command} takes no value")).hint(format!("{command} {flag} > FILE")))
 }
 
 /// The most values that a message lists. Codes of findings are a page.
@@ -274,6 +283,11 @@ mod tests {
             assert!(!message.contains("invalid"), "{line}: {message}");
         }
         assert!(message_and_hint("where --fs-timeout 0 f").0.contains("at least 1 s"));
+    }
+
+    #[test]
+    fn a_file_for_a_document_is_the_shells() {
+        assert_eq!(message_and_hint("report --json=x").1, "homing report --json > FILE");
     }
 
     #[test]

@@ -19,6 +19,9 @@ const PAGES: &[[&str; 2]] = pages! {
     "snapshot-kinds" "snapshot-restore" "tasks" "topology" "tune" "up" "up-systems" "volumes" "watching";
 };
 
+/// The table of all pages.
+const CONTENTS: &str = include_str!("../docs/manual/README.md");
+
 /// Returns the page that `homing help WORD` prints. A command of that name comes first; `WORD.md` is always the page.
 pub fn page_of(words: &[OsString], is_command: impl Fn(&str) -> bool) -> Option<&'static str> {
     let [help, word] = words else { return None };
@@ -31,6 +34,9 @@ pub fn page_of(words: &[OsString], is_command: impl Fn(&str) -> bool) -> Option<
 }
 
 fn find(name: &str) -> Option<&'static str> {
+    if ["README", "contents", "index", "manual", "topics"].contains(&name) {
+        return Some(CONTENTS);
+    }
     let name = if ["exit", "exit-status", "json"].contains(&name) { "formats" } else { name };
     PAGES.iter().find(|[page, _]| *page == name).map(|[_, text]| *text)
 }
@@ -45,8 +51,7 @@ pub fn unknown(word: &str, near: Option<&str>) -> Failure {
     let failure = Failure::usage(format!("the manual has no topic {word:?}"));
     match near {
         Some(near) => failure.hint(format!("homing help {near}")),
-        None => failure
-            .hint(format!("homing help TOPIC, with a command or one of {}", names().collect::<Vec<_>>().join(", "))),
+        None => failure.hint("homing help topics lists the pages, homing --help the commands"),
     }
 }
 
@@ -71,6 +76,7 @@ mod tests {
     #[test]
     fn a_command_comes_before_a_page_of_its_name() {
         assert!(page("help environments").is_some_and(|text| text.starts_with("# Environments")));
+        assert!(page("help topics").is_some_and(|text| text.starts_with("# Manual")));
         assert!(page("help exit").is_some_and(|text| text.contains("| 254 |")));
         assert!(page("help run").is_none() && page("help run.md").is_some());
         assert!(page("help nosuch").is_none() && page("help volume create").is_none() && page("run slow").is_none());

@@ -51,10 +51,10 @@ pub fn is_dumb() -> bool {
     set("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// Returns whether colours may be written to `out`: a terminal, without NO_COLOR. An empty NO_COLOR has no effect:
-/// <https://no-color.org>.
+/// Returns whether colours may be written to `out`: a terminal that knows colours, without NO_COLOR. An empty NO_COLOR
+/// has no effect: <https://no-color.org>.
 pub fn has_colors(out: impl std::io::IsTerminal) -> bool {
-    out.is_terminal() && set("NO_COLOR").is_none()
+    out.is_terminal() && !is_dumb() && set("NO_COLOR").is_none()
 }
 
 /// Returns a variable that is set and not empty.

@@ -22,7 +22,7 @@ fn mistakes_of_all_commands_have_one_style_and_one_status() {
         (&["status"], "homing has no command", "try: homing top"),
         (&["report", "--faild"], "homing report has no option --faild", "try: homing report --failed"),
         (&["run", "--mem", "4G", "true"], "homing run has no option --mem", "try: --memfree"),
-        (&["runs", "--json=1"], "homing: ", "try: homing runs --help"),
+        (&["runs", "--json=1"], "takes no value", "try: homing runs --json > FILE"),
         (&["down"], "HOST", "try: homing down --help"),
     ] {
         let output = world.homing(words);

@@ -19,9 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Shows the hosts.
 pub fn run(args: Args) -> Result<i32, Failure> {
-    let own = homing_queue::host_name();
     let names = names(&args)?;
-    let heard = hosts::sample(&names, &own).map_err(Failure::system)?;
+    let heard = hosts::sample(&names).map_err(Failure::system)?;
     let screen = if args.once || args.json { None } else { Screen::open().map_err(Failure::system)? };
     match screen {
         Some(screen) => follow(&args, &names, &heard, screen),

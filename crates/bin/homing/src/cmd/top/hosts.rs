@@ -16,13 +16,16 @@ const SAMPLE: Duration = Duration::from_secs(1);
 /// The interval between two attempts to reach a host.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Begins to sample hosts. `own` is this machine, which needs no worker. Sampling ends when the receiver is dropped.
-pub fn sample(hosts: &[String], own: &str) -> std::io::Result<Receiver<Event>> {
+/// Begins to sample hosts. This machine, by whichever name, needs no worker. Sampling ends when the receiver is dropped.
+pub fn sample(hosts: &[String]) -> std::io::Result<Receiver<Event>> {
     let (tell, heard) = channel();
     for name in hosts {
-        let (tell, name, is_own) = (tell.clone(), name.clone(), name == own);
+        let (tell, name) = (tell.clone(), name.clone());
         let _ = send_event(&tell, EventKind::HostLost { host: name.clone(), reason: "not connected yet".into() });
-        homing_os::threads::begin(move || if is_own { here(&name, &tell) } else { there(&name, &tell) })?;
+        homing_os::threads::begin(move || match homing_os::names::is_here(&name) {
+            true => here(&name, &tell),
+            false => there(&name, &tell),
+        })?;
     }
     Ok(heard)
 }
