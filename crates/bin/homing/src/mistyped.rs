@@ -325,6 +325,6 @@ mod tests {
     #[test]
     fn a_topic_that_is_none_leads_to_one_that_is() {
         assert_eq!(message_and_hint("help enviroments").1, "homing help environments");
-        assert!(message_and_hint("help qqqqqq").1.starts_with("homing help TOPIC"));
+        assert!(message_and_hint("help qqqqqq").1.starts_with("homing help topics"));
     }
 }
