@@ -262,9 +262,9 @@ mod tests {
     #[test]
     fn a_letter_of_another_command_leads_to_the_word_for_it() {
         for (line, meant) in [
-            ("usage -g night", "homing usage -w @GROUP"),
-            ("power status -a", "homing power status -w '@*'"),
-            ("volume list -x n1", "homing volume list -w 'n[1-9]!n3'"),
+            ("on -g night make", "homing on -w @GROUP"),
+            ("on -a make", "homing on -w '@*'"),
+            ("on -x n1 make", "homing on -w 'n[1-9]!n3'"),
             ("volume create data -w n1", "homing volume create --hosts NODESET"),
             ("up -n", "homing up --dry-run"),
             ("exec --timeout 5 true", "homing exec -u TIME"),

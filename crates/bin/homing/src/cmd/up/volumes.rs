@@ -2,6 +2,7 @@
 
 use super::UpSession;
 use crate::cluster::ClusterArgs;
+use crate::cmd::targets::HostArgs;
 use crate::cmd::volume::args::{One, VolumeOptions};
 use crate::cmd::volume::change::change;
 use crate::cmd::volume::{drive, planner};
@@ -21,7 +22,7 @@ fn record(name: &str) -> Result<Option<VolumeRecord>, Failure> {
 }
 
 fn one(name: &str) -> One {
-    One { name: name.into(), hosts: None }
+    One { name: name.into(), query: HostArgs::default() }
 }
 
 fn message_with_hint(failure: &Failure) -> String {

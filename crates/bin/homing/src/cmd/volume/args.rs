@@ -1,6 +1,7 @@
 //! Arguments of `homing volume`.
 
 use crate::cluster::ClusterArgs;
+use crate::cmd::targets::HostArgs;
 use crate::consent::Consent;
 use clap::Subcommand;
 use homing_volume::{Danger, VolumeKind};
@@ -151,9 +152,8 @@ pub struct Create {
 
 #[derive(clap::Args)]
 pub struct List {
-    /// Query these hosts too
-    #[arg(short = 'w', long, value_name = "NODESET")]
-    pub hosts: Option<String>,
+    #[command(flatten, next_help_heading = "Query these hosts too")]
+    pub query: HostArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -163,18 +163,16 @@ pub struct List {
 pub struct One {
     /// Name of the volume
     pub name: String,
-    /// Hosts to query when this machine has no record of the volume
-    #[arg(short = 'w', long, value_name = "NODESET")]
-    pub hosts: Option<String>,
+    #[command(flatten, next_help_heading = "Hosts to query when this machine has no record of the volume")]
+    pub query: HostArgs,
 }
 
 #[derive(clap::Args)]
 pub struct Shown {
     /// Name of the volume (default: each that is recorded here, or known to the hosts of -w)
     pub name: Option<String>,
-    /// Hosts to query when this machine has no record of the volume
-    #[arg(short = 'w', long, value_name = "NODESET")]
-    pub hosts: Option<String>,
+    #[command(flatten, next_help_heading = "Hosts to query when this machine has no record of the volume")]
+    pub query: HostArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -7,6 +7,7 @@ pub mod show;
 mod transport;
 
 use crate::cluster::ClusterArgs;
+use crate::cmd::targets::HostArgs;
 use crate::consent::Consent;
 pub use args::Args;
 use args::{One, Verb, VolumeOptions};
@@ -61,14 +62,14 @@ fn drive_showing(way: &VolumeOptions, lock: Option<&str>, show: fn(&str)) -> Res
 /// Returns the record of a volume, or else builds it from the answers of its hosts.
 ///
 /// # Errors
-/// Also that `-w` is given although this machine has a record: the hosts of the command would be others than these. The
+/// Also that hosts are given although this machine has a record: the hosts of the command would be others than these. The
 /// repetition of an interrupted command goes on.
 pub fn found(drive: &Drive, way: &VolumeOptions, one: &One) -> Result<VolumeRecord, Failure> {
     let known = VolumeRecord::load(&homing_volume::folder(), &one.name).ok().flatten();
-    if let (Some(hosts), Some(record)) = (&one.hosts, known) {
-        record.refuse_hosts(&way.cluster.load()?.hosts(Some(hosts))?)?;
+    if let (true, Some(record)) = (one.query.is_given(), known) {
+        record.refuse_hosts(&one.query.chosen(way.cluster.load()?, None)?)?;
     }
-    drive.find(&one.name, || way.cluster.load()?.hosts(one.hosts.as_deref()))
+    drive.find(&one.name, || one.query.chosen(way.cluster.load()?, None))
 }
 
 /// The time limit of a command on a host that is only looked at, in seconds.
@@ -81,7 +82,7 @@ fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, VolumeRecord),
     let way =
         VolumeOptions { cluster, dry_run: false, consent, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
     let drive = drive(&way, None)?;
-    let record = found(&drive, &way, &One { name: name.into(), hosts: None })?;
+    let record = found(&drive, &way, &One { name: name.into(), query: HostArgs::default() })?;
     Ok((drive, record))
 }
 

@@ -24,7 +24,7 @@ pub fn list(way: &VolumeOptions, args: List) -> Result<i32, Failure> {
             .map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))?;
         specs.extend(record.map(|r| (name, r.spec)));
     }
-    let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
+    let hosts = args.query.chosen(way.cluster.load()?, None)?;
     if !hosts.is_empty() {
         let drive = drive(way, None)?;
         let names;
@@ -90,7 +90,7 @@ fn each(
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
     let mut shown = Vec::new();
     for name in names {
-        let record = found(&drive, way, &One { name, hosts: args.hosts.clone() })?;
+        let record = found(&drive, way, &One { name, query: args.query.clone() })?;
         shown.push(show(&drive, &record, args.json)?);
     }
     let well = shown.iter().all(|(_, well)| *well);
@@ -106,7 +106,7 @@ fn each(
 /// Returns the names of all volumes with a record here, and of those that the hosts of -w know.
 fn all_names(drive: &Drive, way: &VolumeOptions, args: &Shown) -> Result<BTreeSet<String>, Failure> {
     let mut names: BTreeSet<String> = VolumeRecord::names(&homing_volume::folder()).into_iter().collect();
-    let hosts = way.cluster.load()?.hosts(args.hosts.as_deref())?;
+    let hosts = args.query.chosen(way.cluster.load()?, None)?;
     if !hosts.is_empty() {
         names.extend(names_on(drive, &hosts).0);
     }
