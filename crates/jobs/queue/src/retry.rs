@@ -22,13 +22,15 @@ impl KeeperRetries {
         let pause = if entry.0 == 0 { Duration::ZERO } else { FIRST_PAUSE * 2u32.pow(entry.0.min(10)) };
         *entry = (entry.0 + 1, Instant::now() + pause);
     }
-    /// Forgets all elements but those that still wait.
-    pub fn forget_all_but<'a>(&mut self, waiting: impl Iterator<Item = &'a JobView>) {
+    /// Forgets elements that have started or ended, and those that no longer exist. An element whose keeper is alive
+    /// and has recorded no start is counted on: the keeper may fail again.
+    pub fn forget_started(&mut self, views: &[JobView]) {
         if self.0.is_empty() {
             return;
         }
-        let waiting: BTreeSet<(u64, u32)> = waiting.map(|v| (v.id, v.index)).collect();
-        self.0.retain(|part, _| waiting.contains(part));
+        let unstarted = views.iter().filter(|view| !view.state.is_over() && view.began.is_zero());
+        let unstarted: BTreeSet<(u64, u32)> = unstarted.map(|view| (view.id, view.index)).collect();
+        self.0.retain(|part, _| unstarted.contains(part));
     }
     /// Whether the pause of an element is not over.
     pub fn must_wait(&self, id: u64, index: u32) -> bool {
@@ -43,6 +45,8 @@ impl KeeperRetries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::tests::view;
+    use crate::state::ElementState;
 
     #[test]
     fn a_keeper_that_cannot_start_is_tried_again_with_growing_pauses_and_not_for_ever() {
@@ -54,7 +58,14 @@ mod tests {
         assert!(failed.must_wait(1, 0) && !failed.must_wait(1, 1));
         (2..ATTEMPTS).for_each(|_| failed.note(1, 0));
         assert!(failed.is_hopeless(1, 0) && !failed.is_hopeless(2, 0));
-        failed.forget_all_but(std::iter::empty());
-        assert!(!failed.is_hopeless(1, 0));
+        // A round may come while the keeper is alive and before it fails.
+        let starting = JobView { state: ElementState::Run, ..view(1, 10) };
+        failed.forget_started(std::slice::from_ref(&starting));
+        assert!(failed.is_hopeless(1, 0), "its start is not recorded");
+        failed.forget_started(&[JobView { began: Duration::from_secs(1), ..starting }]);
+        assert!(!failed.is_hopeless(1, 0), "it has started");
+        failed.note(1, 0);
+        failed.forget_started(&[]);
+        assert!(failed.0.is_empty(), "it no longer exists");
     }
 }

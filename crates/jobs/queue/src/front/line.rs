@@ -68,6 +68,10 @@ impl QueuedJob {
         if self.settled == Some(changed) {
             return true;
         }
+        // Its folder was removed while something was written into it.
+        if !self.job.dir.join("job.json").exists() {
+            return false;
+        }
         if self.job.dir.join(amend::AMEND).exists() {
             match spool.own_spec(&self.job.dir) {
                 Some(spec) => self.job.spec = spec,

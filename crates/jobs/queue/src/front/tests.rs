@@ -56,6 +56,18 @@ fn a_job_that_has_ended_is_looked_at_once() {
 }
 
 #[test]
+fn a_job_without_its_record_is_none_although_its_folder_is_there() {
+    let mut world = FrontFixture::new();
+    let id = world.submit("");
+    assert_eq!(world.ids(), [id]);
+    let dir = world.spool.job(id).unwrap().dir;
+    std::fs::write(dir.join("lock.0"), "").unwrap();
+    ["job.json", "spec.json", "private.json"].iter().for_each(|name| std::fs::remove_file(dir.join(name)).unwrap());
+    assert!(world.ids().is_empty());
+    assert_eq!(world.front.waiting(), Some(0));
+}
+
+#[test]
 fn the_last_start_is_known_of_what_has_ended_too() {
     use crate::job::{JobEnd, Start};
     use crate::process::ProcessIdentity;

@@ -8,7 +8,7 @@ mod queue;
 mod shared;
 mod spread;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod usage;
 mod window;
 

@@ -5,7 +5,7 @@ fn config() -> Config {
     let queues = BTreeMap::from([("q".into(), Queue::default())]);
     Config { slots: 2, queues, name: "here".into(), ..Config::default() }
 }
-fn view(id: u64, uid: u32) -> JobView {
+pub(crate) fn view(id: u64, uid: u32) -> JobView {
     JobView {
         id,
         index: 0,

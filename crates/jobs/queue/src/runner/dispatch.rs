@@ -22,7 +22,7 @@ impl Runner<'_> {
         jobs: &[Job],
         mut views: Vec<JobView>,
     ) -> Result<usize, QueueError> {
-        self.failed.forget_all_but(views.iter().filter(|v| v.state == ElementState::Pend));
+        self.failed.forget_started(&views);
         views.retain(|v| !(v.state == ElementState::Pend && self.failed.must_wait(v.id, v.index)));
         let unended = views.iter().filter(|v| !v.state.is_over());
         let hosts: BTreeSet<Option<String>> = unended.map(|v| v.host.clone()).collect();
