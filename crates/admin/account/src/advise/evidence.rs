@@ -48,7 +48,7 @@ pub fn text(evidence: &ReadEvidence, folders: &[HotFolder], advice: &[Advice], c
         part(remote, local + remote)
     );
     if remote == 0 {
-        return text + "nothing to change: all was read at home\n";
+        return text + "nothing to change: every byte was read on the host that holds it\n";
     }
     let head = ["FOLDER", "READ", "NETWORK", "OF IT", "LIES ON"];
     let mut cells = vec![head.map(String::from)];
@@ -58,7 +58,7 @@ pub fn text(evidence: &ReadEvidence, folders: &[HotFolder], advice: &[Advice], c
         text += &format!("{}\n    {}\n", sentence(one, cost), command(&one.change));
     }
     if advice.is_empty() {
-        text += "no other number of copies would bring a twentieth, of volumes that `homing volume list` has\n";
+        text += "no number of copies would save 5 % of the network traffic, on the volumes of `homing volume list`\n";
     }
     text
 }
@@ -91,11 +91,11 @@ fn sentence(one: &Advice, cost: Option<&Price>) -> String {
         Some(_) => ", the same time".into(),
         None => String::new(),
     };
-    let network = format!("{} over the network, {} as files lie now", bytes(one.then.remote), bytes(one.now.remote));
+    let network = format!("{} over the network instead of {}", bytes(one.then.remote), bytes(one.now.remote));
     let price = cost.and_then(|cost| Some(((cost.stored)(one.written)?, shown(cost.currency))));
     let price = price.map_or(String::new(), |(amount, currency)| format!(", {amount:.2} {currency} a month"));
     let (part, stored) = (100.0 * one.saves(), bytes(one.written));
-    format!("{what}: {network} ({part:.0} % less){time}; {stored} more are stored{price}")
+    format!("{what}: {network} ({part:.0} % less){time}; needs {stored} more disk{price}")
 }
 
 /// Returns the command for a person to paste.

@@ -41,12 +41,12 @@ impl Bill {
         let (used, held) = (span(self.used.host_us), span(self.used.held.us));
         let hosts = match cost.and_then(Cost::host_hour) {
             Some(price) => format!(
-                "{} {currency}: {used} of whole hosts at {} an hour; {} for all of the {held} that it had them",
+                "{} {currency}: {used} of host time at {} an hour; {} for the {held} for which hosts were held",
                 money(self.used.cost(price)),
                 (price * 1e4).round() / 1e4,
                 money(price_of(self.used.held.us, price)),
             ),
-            None => format!("{used} of whole hosts, {held} that it had them; [cost] has no price of a host"),
+            None => format!("{used} of host time; hosts were held for {held}; [cost] has no price of a host"),
         };
         let mut lines = vec![("cost", hosts), ("energy", self.taken.to_string())];
         if let Some((cost, amount)) = cost.and_then(|cost| Some((cost, cost.of_energy(&self.taken)?))) {

@@ -35,12 +35,12 @@ pub fn lines(hosts: &[String], request: &UsageRequest) -> (Vec<UsageLine>, Vec<S
         match result.outcome {
             CommandOutcome::Exited(0) => match read(&result.stdout) {
                 Ok(told) => lines.extend(told),
-                Err(why) => failed.push(format!("all of {}: {why}", result.host)),
+                Err(why) => failed.push(format!("host {}: {why}", result.host)),
             },
             other => {
                 let said = homing_model::text::last_line(&result.stderr, 200)
                     .map_or(String::new(), |said| format!(", {said}"));
-                failed.push(format!("all of {}: homing usage there: {other}{said}", result.host));
+                failed.push(format!("host {}: `homing usage` failed there: {other}{said}", result.host));
             }
         }
     }
@@ -51,7 +51,8 @@ fn read(text: &[u8]) -> Result<Vec<UsageLine>, String> {
     let lines = text.split(|b| *b == b'\n').filter(|line| !line.is_empty());
     lines
         .map(|line| {
-            serde_json::from_slice(line).map_err(|e| format!("its homing tells what this one does not read: {e}"))
+            serde_json::from_slice(line)
+                .map_err(|e| format!("this version cannot read a line of its `homing usage`: {e}"))
         })
         .collect()
 }

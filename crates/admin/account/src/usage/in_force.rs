@@ -146,18 +146,18 @@ impl InForce {
 /// there.
 pub fn prometheus_of_servers(in_force: &InForce) -> String {
     let mut metrics = Metrics::default();
-    metrics.only("homing_runs_live", MetricKind::Gauge, "Runs that are under way on this machine.", in_force.runs);
-    metrics.only("homing_runs_running_tasks", MetricKind::Gauge, "Their tasks that run now.", in_force.tasks);
+    metrics.only("homing_runs_live", MetricKind::Gauge, "Runs in progress on this machine.", in_force.runs);
+    metrics.only("homing_runs_running_tasks", MetricKind::Gauge, "Running tasks of these runs.", in_force.tasks);
     let name = "homing_host_io_limit_tasks";
-    metrics.family(name, MetricKind::Gauge, "Tasks that these runs let a host's storage have at once.");
+    metrics.family(name, MetricKind::Gauge, "Largest number of tasks at the storage of a host, set by these runs.");
     in_force.limits.iter().for_each(|(host, limit)| metrics.sample(name, &[("host", host)], limit));
     for (name, help, rows) in [
         (
             "homing_server_limit_tasks",
-            "Tasks and jobs that may use a file server at once.",
+            "Largest number of tasks and jobs at a file server.",
             (|one| one.limit.map(u64::from)) as fn(&Serves) -> Option<u64>,
         ),
-        ("homing_server_tasks", "Those that use it now.", |one| Some(u64::from(one.tasks()))),
+        ("homing_server_tasks", "Tasks and jobs that use a file server now.", |one| Some(u64::from(one.tasks()))),
     ] {
         metrics.family(name, MetricKind::Gauge, help);
         for (one, value) in in_force.servers.iter().filter_map(|one| Some((one, rows(one)?))) {
@@ -165,7 +165,7 @@ pub fn prometheus_of_servers(in_force: &InForce) -> String {
         }
     }
     let name = "homing_server_user_tasks";
-    metrics.family(name, MetricKind::Gauge, "Those of a user.");
+    metrics.family(name, MetricKind::Gauge, "Tasks and jobs of one user at a file server now.");
     for one in &in_force.servers {
         let mut users: BTreeMap<String, u64> = BTreeMap::new();
         one.users.iter().for_each(|(user, held)| *users.entry(user.clone()).or_default() += u64::from(*held));

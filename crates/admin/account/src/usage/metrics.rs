@@ -12,22 +12,26 @@ const SECOND_US: f64 = 1e6;
 
 const FAMILIES: [UsageMetric; 11] = [
     ("attempts_total", "Attempts of tasks that have ended.", |u| Some(u.attempts as f64)),
-    ("failed_attempts_total", "Those that did not end with status 0.", |u| Some(u.failed as f64)),
-    ("slot_seconds_total", "Time that attempts held their slots.", |u| Some(u.slot_us as f64 / SECOND_US)),
-    ("host_seconds_total", "The same as a part of their hosts.", |u| Some(u.host_us as f64 / SECOND_US)),
-    ("cpu_seconds_total", "Processor time.", |u| Some(u.cpu_us as f64 / SECOND_US)),
-    ("memory_byte_seconds_total", "The largest resident set of each, for as long as it ran.", |u| {
+    ("failed_attempts_total", "Attempts that did not end with status 0.", |u| Some(u.failed as f64)),
+    ("slot_seconds_total", "Time for which attempts held their slots.", |u| Some(u.slot_us as f64 / SECOND_US)),
+    ("host_seconds_total", "Time of slots as a share of the slots of their hosts.", |u| {
+        Some(u.host_us as f64 / SECOND_US)
+    }),
+    ("cpu_seconds_total", "Processor time of attempts.", |u| Some(u.cpu_us as f64 / SECOND_US)),
+    ("memory_byte_seconds_total", "Largest resident set of each attempt, multiplied by its run time.", |u| {
         Some(u.memory_byte_s as f64)
     }),
-    ("local_bytes_total", "Bytes of inputs by their layout, on the host that read them.", |u| placed(u, u.local_bytes)),
-    ("remote_bytes_total", "Likewise, on other hosts.", |u| placed(u, u.remote_bytes)),
-    ("read_bytes_total", "Bytes asked for by read calls.", |u| u.read_bytes.map(|bytes| bytes as f64)),
-    ("disk_bytes_total", "Bytes that hosts fetched from disks.", |u| Some(u.disk_bytes as f64)),
-    (
-        "measured_joules_total",
-        "Energy of their hosts, for as long as the runs had them, as far as it was measured.",
-        |u| (!u.held.measured.is_empty()).then(|| u.held.measured.values().map(|(uj, _)| *uj as f64 / 1e6).sum()),
-    ),
+    ("local_bytes_total", "Bytes of inputs whose copy is on the host that ran the attempt, by the layout.", |u| {
+        placed(u, u.local_bytes)
+    }),
+    ("remote_bytes_total", "Bytes of inputs whose copies are on other hosts only, by the layout.", |u| {
+        placed(u, u.remote_bytes)
+    }),
+    ("read_bytes_total", "Bytes requested by read calls.", |u| u.read_bytes.map(|bytes| bytes as f64)),
+    ("disk_bytes_total", "Bytes that hosts read from disks.", |u| Some(u.disk_bytes as f64)),
+    ("measured_joules_total", "Measured energy of hosts while runs held them.", |u| {
+        (!u.held.measured.is_empty()).then(|| u.held.measured.values().map(|(uj, _)| *uj as f64 / 1e6).sum())
+    }),
 ];
 
 /// Returns bytes unless the layout of all attempts is unknown.
@@ -47,14 +51,14 @@ pub fn text(rows: Vec<(&String, &Used)>, by: &str, cost: Option<&Cost>, now_ns: 
     }
     if let Some((cost, price)) = cost.and_then(|cost| Some((cost, cost.host_hour()?))) {
         // Not a counter: the price may change tomorrow, for earlier use too.
-        metrics.family("homing_usage_cost", MetricKind::Gauge, "What it cost at the price of today.");
+        metrics.family("homing_usage_cost", MetricKind::Gauge, "Cost at today's price.");
         for (row, used) in &rows {
             let labels = [(by, row.as_str()), ("currency", &cost.currency)];
             metrics.sample("homing_usage_cost", &labels, used.cost(price));
         }
     }
     let written = "homing_usage_last_run_timestamp_seconds";
-    metrics.only(written, MetricKind::Gauge, "When this was written.", now_ns / 1_000_000_000);
+    metrics.only(written, MetricKind::Gauge, "Time at which this file was written.", now_ns / 1_000_000_000);
     metrics.text()
 }
 

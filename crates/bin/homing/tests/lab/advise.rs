@@ -31,7 +31,7 @@ fn one_copy_more_of_what_is_hot_brings_what_was_promised() {
     let one = &told["advice"][0];
     assert_eq!(one["command"], "homing volume set-copies data /data/ann/raw 2", "{told}");
     let shown = lab.ok("n1", &format!("{EXE} advise"));
-    assert!(shown.contains("2 copies of /data/ann/raw: ") && shown.contains(" more are stored\n"), "{shown}");
+    assert!(shown.contains("2 copies of /data/ann/raw: ") && shown.contains(" more disk\n"), "{shown}");
 
     let words = one["command"].as_str().unwrap().strip_prefix("homing").unwrap();
     lab.ok("n1", &format!("{EXE}{words}"));

@@ -145,7 +145,7 @@ fn without_a_meter_there_is_a_model_or_nothing() {
         [
             "power      0.15 EUR at 0.5 a kWh",
             "energy     300 Wh: a model on n1, 100 to 300 W each",
-            "cost       1.00 EUR: 1 h 00 min of whole hosts at 1 an hour; 1.00 for all of the 1 h 00 min that it had them",
+            "cost       1.00 EUR: 1 h 00 min of host time at 1 an hour; 1.00 for the 1 h 00 min for which hosts were held",
         ]
     );
     let table = world.out(&["usage", "--cost"]);
