@@ -58,9 +58,11 @@ const LOSSES: f64 = 10.0;
 /// If flows carry a smaller share of the negotiated speed, that speed is no measure: a virtual interface invents it.
 const HONEST: f64 = 0.6;
 
-const CABLE: &str = "its cable, port or NIC: ethtool INTERFACE, ethtool -S INTERFACE; another cable, another port";
-const PORT: &str = "the MTU of its switch port, and of those between: all of a segment the same, switches more";
-const LINK: &str = "the link between their switches: its speed, and whether a second one is in use";
+const CABLE: &str =
+    "its cable, port or NIC: see `ethtool INTERFACE` and `ethtool -S INTERFACE`; try another cable, another port";
+const PORT: &str =
+    "the MTU of its switch port and of the ports between: hosts of a segment need the same, switches at least that";
+const LINK: &str = "the link between their switches: its speed, and whether a second link is in use";
 
 /// Returns all faults, those of hosts first.
 pub fn findings(measured: &NetworkMeasurements) -> Vec<NetworkFinding> {
@@ -112,7 +114,7 @@ impl NetworkFaults<'_> {
             };
             found.entry(hosts).or_insert_with(|| pair.failed.clone().unwrap_or_default());
         }
-        let look = "firewalls between these hosts: TCP port 47113 is open for the length of a round";
+        let look = "firewalls between these hosts: each round of the measurement needs TCP port 47113";
         let fault = |(hosts, why): (Vec<usize>, String)| {
             let sentence = format!("{} could not be measured: {why}", self.set(&hosts));
             self.about(FaultKind::Unmeasured, &hosts, sentence, look)
@@ -149,7 +151,7 @@ impl NetworkFaults<'_> {
                 FaultKind::Mtu,
                 &hosts,
                 sentence,
-                "ip link set INTERFACE mtu BYTES; all hosts of a segment the same",
+                "their MTU: `ip link set INTERFACE mtu BYTES` sets it; hosts of a segment need the same",
             )
         };
         others.into_iter().map(fault).collect()
@@ -190,11 +192,11 @@ impl NetworkFaults<'_> {
             }
             (Some(sends), None) => (
                 FaultKind::Send,
-                format!("{} sends at {}; receive is well", self.name(host), self.of_what(host, sends)),
+                format!("{} sends at {}; receiving is normal", self.name(host), self.of_what(host, sends)),
             ),
             (None, Some(receives)) => (
                 FaultKind::Receive,
-                format!("{} receives at {}; send is well", self.name(host), self.of_what(host, receives)),
+                format!("{} receives at {}; sending is normal", self.name(host), self.of_what(host, receives)),
             ),
             (None, None) => return None,
         };
@@ -223,10 +225,10 @@ impl NetworkFaults<'_> {
     fn of_what(&self, host: usize, share: f64) -> String {
         let rate = share * self.usual(host);
         let (what, whole) = match self.link(host) {
-            Some(speed) => ("its link negotiated", speed),
-            None => ("is usual among the others", self.usual(host)),
+            Some(speed) => ("the negotiated speed", speed),
+            None => ("the usual rate of other hosts", self.usual(host)),
         };
-        format!("{} of what {what} ({rate:.0} of {whole:.0} Mbit/s)", percent(self.share(host, share)))
+        format!("{} of {what} ({rate:.0} of {whole:.0} Mbit/s)", percent(self.share(host, share)))
     }
 
     fn lost(&self, host: usize) -> Option<String> {
@@ -236,9 +238,9 @@ impl NetworkFaults<'_> {
         let to = |host: usize| self.judge.again(|from, to| to == host && !self.groups.apart(from, to));
         let from = |host: usize| self.judge.again(|from, to| from == host && !self.groups.apart(from, to));
         let much = |share: Option<f64>, usual: f64| share.filter(|share| *share >= LOSS.max(usual * LOSSES));
-        let of = |share: f64, what: &str| format!("{} of what {what} is sent again", percent(share));
-        let to = much(to(host), usual(&to)).map(|share| of(share, "is sent to it"));
-        to.or(much(from(host), usual(&from)).map(|share| of(share, "it sends")))
+        let of = |share: f64, what: &str| format!("{} of the bytes {what} are retransmitted", percent(share));
+        let to = much(to(host), usual(&to)).map(|share| of(share, "sent to it"));
+        to.or(much(from(host), usual(&from)).map(|share| of(share, "that it sends")))
     }
 
     fn loss(&self, host: usize) -> Option<NetworkFinding> {
@@ -250,12 +252,14 @@ impl NetworkFaults<'_> {
         let slow = self.judge.at_once(host).filter(|share| *share < HALF && self.judge.times_alone(host) > 0);
         let seen = match slow {
             Some(share) => {
-                format!("both directions at once give {} of what is usual, each alone is well", percent(share))
+                format!("both directions at once reach {} of the usual rate; each alone is normal", percent(share))
             }
-            None if self.of.hosts[host].half_duplex => "its link takes one direction at a time".into(),
+            None if self.of.hosts[host].half_duplex => {
+                "its link is half duplex: it carries one direction at a time".into()
+            }
             None => return None,
         };
-        let look = "duplex on both ends: ethtool INTERFACE; ethtool -s INTERFACE autoneg on, and so on the switch";
+        let look = "duplex at both ends: run `ethtool -s INTERFACE autoneg on`, and set the switch port to auto-negotiation";
         Some(self.about(FaultKind::HalfDuplex, &[host], format!("{}: {seen}", self.name(host)), look))
     }
 
@@ -267,13 +271,16 @@ impl NetworkFaults<'_> {
         let suspects: Vec<usize> = hosts.filter(unclear).collect();
         let sentence = match suspects[..] {
             [] => return None,
-            _ => format!("{} are slow with all that they were measured with, and too few are not", self.set(&suspects)),
+            _ => format!(
+                "{} were slow in every pair measured; no healthy host is left to compare with",
+                self.set(&suspects)
+            ),
         };
         Some(self.about(
             FaultKind::Unclear,
             &suspects,
             sentence,
-            "measure them with a host that is known to be good: -w",
+            "these hosts beside one that is known to be good: add it to -w",
         ))
     }
 
@@ -282,11 +289,11 @@ impl NetworkFaults<'_> {
         let fault = |(a, b): (usize, usize)| {
             let way = |from, to| {
                 let share = self.judge.path(from, to).filter(|share| *share < SLOW)?;
-                Some(format!("{} from {} to {}", percent(share), self.name(from), self.name(to)))
+                Some(format!("{} of the usual rate from {} to {}", percent(share), self.name(from), self.name(to)))
             };
             let ways: Vec<String> = [way(a, b), way(b, a)].into_iter().flatten().collect();
-            let sentence = format!("{} of what is usual, and both are well with others", ways.join(", "));
-            self.about(FaultKind::Path, &[a, b], sentence, "what is between the two: switches, routes")
+            let sentence = format!("{}; both hosts are normal with others", ways.join(", "));
+            self.about(FaultKind::Path, &[a, b], sentence, "the switches and routes between the two")
         };
         slow_paths(self.judge, self.groups).into_iter().filter(alone).map(fault).collect()
     }

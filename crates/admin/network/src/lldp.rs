@@ -61,7 +61,7 @@ pub fn is_full(known: &[Neighbour], interface: &str) -> bool {
 
 /// Reads the output of `lldpcli -f json0 show neighbors`, at most [`MOST`] neighbours of each port.
 pub fn of_lldpcli(text: &str) -> Result<Vec<Neighbour>, String> {
-    let told: Value = serde_json::from_str(text).map_err(|e| format!("lldpcli's answer is no JSON: {e}"))?;
+    let told: Value = serde_json::from_str(text).map_err(|e| format!("the output of lldpcli is not JSON: {e}"))?;
     let mut neighbours: Vec<Neighbour> = Vec::new();
     for one in each(&told["lldp"]).flat_map(|lldp| each(&lldp["interface"])) {
         let Some(neighbour) = of_interface(one) else { continue };

@@ -54,14 +54,14 @@ impl ServerRates {
         let (DirectionRates { alone, together }, server) = (way, &self.server);
         let each = together / hosts;
         let said = format!(
-            "{clients} {verb} {server} with {together:.0} Mbit/s together, {each:.0} each; one alone with {alone:.0}"
+            "{clients} {verb} {server} at {together:.0} Mbit/s together, {each:.0} each; one alone at {alone:.0}"
         );
         if together >= SLOW * alone * hosts {
-            return format!("{said}: its link is wide enough for all of them");
+            return format!("{said}: the server's link carries all of them");
         }
         let full = (together / alone).round().max(1.0);
-        let what = if full == 1.0 { "one".into() } else { format!("{full:.0} of them") };
-        format!("{said}: the server's link is full with {what}, and more hosts {verb_alone} no faster")
+        let enough = if full == 1.0 { "one host fills".into() } else { format!("{full:.0} hosts fill") };
+        format!("{said}: {enough} the server's link; more hosts {verb_alone} no faster")
     }
 }
 
@@ -85,16 +85,14 @@ mod tests {
         assert_eq!(
             told,
             [
-                "n[1-4] read from nas with 940 Mbit/s together, 235 each; one alone with 935: the server's link is full with \
-                 one, and more hosts read no faster",
-                "n[1-4] write to nas with 920 Mbit/s together, 230 each; one alone with 455: the server's link is full with 2 \
-                 of them, and more hosts write no faster",
+                "n[1-4] read from nas at 940 Mbit/s together, 235 each; one alone at 935: one host fills the server's link; \
+                 more hosts read no faster",
+                "n[1-4] write to nas at 920 Mbit/s together, 230 each; one alone at 455: 2 hosts fill the server's link; \
+                 more hosts write no faster",
             ]
         );
         let wide = [0, 1].map(|at| pair(at, 450.0, 900.0));
-        assert!(
-            ServerRates::of(&names, &alone, &wide).unwrap().sentences()[0].ends_with("wide enough for all of them")
-        );
+        assert!(ServerRates::of(&names, &alone, &wide).unwrap().sentences()[0].ends_with("link carries all of them"));
         assert_eq!(ServerRates::of(&names, &[], &wide), None);
     }
 }

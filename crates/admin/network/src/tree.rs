@@ -214,8 +214,8 @@ pub fn moved(before: &SwitchTree, now: &SwitchTree) -> Vec<String> {
     let told = |host: &String| match (before.get(host), now.get(host)) {
         (Some(was), Some(is)) if was.0 == is.0 && was.2 == is.2 => None,
         (Some(was), Some(is)) => Some(format!("{host}: was on {}, is on {}", at(was), at(is))),
-        (Some(was), None) => Some(format!("{host}: was on {}, is on no switch that is known", at(was))),
-        (None, is) => is.map(|is| format!("{host}: is on {}, was not known", at(is))),
+        (Some(was), None) => Some(format!("{host}: was on {}, is on no known switch", at(was))),
+        (None, is) => is.map(|is| format!("{host}: is on {}, is new", at(is))),
     };
     hosts.into_iter().filter_map(told).collect()
 }

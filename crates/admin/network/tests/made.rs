@@ -161,8 +161,8 @@ fn the_sentence_says_how_slow_and_what_is_well() {
     net.sends[6] = 0.4;
     let found = net.judged(1).0.remove(0);
     assert!(found.sentence.starts_with("n7 sends at "), "{}", found.sentence);
-    assert!(found.sentence.contains(" % of what its link negotiated ("), "{}", found.sentence);
-    assert!(found.sentence.ends_with(" of 1000 Mbit/s); receive is well"), "{}", found.sentence);
+    assert!(found.sentence.contains(" % of the negotiated speed ("), "{}", found.sentence);
+    assert!(found.sentence.ends_with(" of 1000 Mbit/s); receiving is normal"), "{}", found.sentence);
     assert!(found.look.contains("cable, port or NIC"), "{}", found.look);
 }
 

@@ -150,6 +150,6 @@ fn a_cable_that_was_moved_is_told() {
     assert_eq!(moved(&before, &before), Vec::<String>::new());
     assert_eq!(
         moved(&before, &tree(&now)),
-        ["n2: was on s1 port Gi1/2, is on s2 port Gi1/9", "n4: was on s2 port Gi1/2, is on no switch that is known"]
+        ["n2: was on s1 port Gi1/2, is on s2 port Gi1/9", "n4: was on s2 port Gi1/2, is on no known switch"]
     );
 }

@@ -62,7 +62,7 @@ fn faults_of_links_are_named_and_nothing_else() {
     assert_eq!(of("n2"), ["receive"], "{told}");
     assert_eq!(of("n4"), ["mtu"], "{told}");
     assert_eq!(found.len(), 3, "{told}");
-    assert!(told.to_string().contains("of what is sent to it is sent again"), "{told}");
+    assert!(told.to_string().contains("of the bytes sent to it are retransmitted"), "{told}");
     for host in told["hosts"].as_array().unwrap() {
         assert!(host["best"]["p50_us"].as_f64().is_some_and(|us| us > 0.0), "{told}");
     }
