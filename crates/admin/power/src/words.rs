@@ -39,8 +39,8 @@ fn why(host: &str, one: &Becomes, user: UserLookup) -> String {
         Becomes::Enough(_) => "idle; most_off hosts are off".into(),
         Becomes::Kept(why) => why.clone(),
         Becomes::Works(work) => work.description(user),
-        Becomes::Off(_) => format!("homing power on {host}"),
-        Becomes::Back => "it was off, and somebody switched it on".into(),
+        Becomes::Off(_) => format!("`homing power on {host}` switches it on"),
+        Becomes::Back => "it was off; another program or person switched it on".into(),
         Becomes::Silent(why) => why.clone(),
     }
 }
@@ -53,7 +53,7 @@ pub fn text(all: &[(String, Becomes)], idle: Duration, user: UserLookup) -> Stri
         [host.clone(), state, for_s(one).map_or("-".into(), seconds), shown(&why(host, one, user)).to_string()]
     };
     let rows: Vec<[String; 4]> = [head].into_iter().chain(all.iter().map(row)).collect();
-    let after = format!("homing power save switches off what was idle for {}\n", seconds(idle.as_secs()));
+    let after = format!("homing power save switches off hosts that were idle for {}\n", seconds(idle.as_secs()));
     aligned(&rows, 2..3) + if all.iter().any(|(_, one)| matches!(one, Becomes::Idle(_))) { &after } else { "" }
 }
 
@@ -78,14 +78,14 @@ pub fn hindered(kept: Option<&String>, answer: &ActivityResult, load: f64, user:
     let why = match (kept, answer) {
         (Some(why), _) if why == HERE => return Some((why.clone(), true)),
         (Some(why), _) => why.clone(),
-        (None, Err(why)) => format!("what runs there is not known: {why}"),
+        (None, Err(why)) => format!("its processes are unknown: {why}"),
         (None, Ok(seen)) => match &seen.work {
             Some(work) => work.description(user),
             None if seen.load > load => format!("load {:.2}", seen.load),
             None => return None,
         },
     };
-    Some((format!("{why}; --force"), false))
+    Some((format!("{why}; --force overrides this"), false))
 }
 
 #[cfg(test)]
@@ -100,10 +100,13 @@ mod tests {
         };
         let seen = |work, load| Ok(HostActivity { work, load, ..HostActivity::default() });
         assert_eq!(of(Some(HERE), seen(None, 0.0)), Some((HERE.into(), true)));
-        assert_eq!(of(Some("keep"), Err("no".into())), Some(("keep; --force".into(), false)));
-        assert_eq!(of(None, seen(Some(Work::Login(7)), 0.0)), Some(("u7 is logged in; --force".into(), false)));
-        assert_eq!(of(None, seen(None, 0.5)), Some(("load 0.50; --force".into(), false)));
+        assert_eq!(of(Some("keep"), Err("no".into())), Some(("keep; --force overrides this".into(), false)));
+        assert_eq!(
+            of(None, seen(Some(Work::Login(7)), 0.0)),
+            Some(("u7 is logged in; --force overrides this".into(), false))
+        );
+        assert_eq!(of(None, seen(None, 0.5)), Some(("load 0.50; --force overrides this".into(), false)));
         assert_eq!(of(None, seen(None, 0.1)), None);
-        assert!(of(None, Err("gone".into())).unwrap().0.starts_with("what runs there is not known: gone"));
+        assert!(of(None, Err("gone".into())).unwrap().0.starts_with("its processes are unknown: gone"));
     }
 }

@@ -24,7 +24,7 @@ impl Work {
     pub fn description(&self, user: impl Fn(u32) -> String) -> String {
         match self {
             Work::Login(uid) => format!("{} is logged in", user(*uid)),
-            Work::User(uid, name) => format!("{} has {name} at work", user(*uid)),
+            Work::User(uid, name) => format!("{} runs {name}", user(*uid)),
             other => other.to_string(),
         }
     }
@@ -33,11 +33,11 @@ impl Work {
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Work::Slurm => f.write_str("Slurm has it: SuspendProgram and ResumeProgram in slurm.conf"),
-            Work::Serves(name) => write!(f, "it serves others: {name}"),
-            Work::Homing => f.write_str("homing is at work"),
+            Work::Slurm => f.write_str("a Slurm daemon runs there: use SuspendProgram and ResumeProgram in slurm.conf"),
+            Work::Serves(name) => write!(f, "it serves other hosts: {name}"),
+            Work::Homing => f.write_str("a run, job or queue of homing is active there"),
             Work::Login(uid) => write!(f, "user {uid} is logged in"),
-            Work::User(uid, name) => write!(f, "user {uid} has {name} at work"),
+            Work::User(uid, name) => write!(f, "user {uid} runs {name}"),
             Work::Load(load) => write!(f, "load {load:.2}"),
         }
     }

@@ -72,9 +72,9 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     let saved = site.ok(&["power", "save"]);
     assert!(saved.contains("n2 switched off") && !saved.contains("n3 switched off"), "{saved}");
     let status = site.ok(&["power"]);
-    assert!(status.contains("keep in [power]") && status.contains("5001 has sleep at work"), "{status}");
+    assert!(status.contains("keep in [power]") && status.contains("5001 runs sleep"), "{status}");
     let refused = site.homing(&["power", "off", "--yes", "n3"]);
-    assert!(err(&refused).contains("not switched off: 5001 has sleep at work; --force"), "{}", err(&refused));
+    assert!(err(&refused).contains("not switched off: 5001 runs sleep; --force"), "{}", err(&refused));
 
     // The host is off, and that is no fault.
     let hosts: Value = serde_json::from_slice(&site.homing(&["hosts", "--json"]).stdout).unwrap();

@@ -39,7 +39,7 @@ pub fn off(cluster: &Cluster, names: &[String], force: bool, consent: Consent) -
         }
         match homing_power::hindered(kept.get(&host), &answer, switching.load, homing_queue::user_name) {
             Some((why, last)) if last || !force => failed.push((host, format!("not switched off: {why}"))),
-            Some((why, _)) => going.push((host, why.trim_end_matches("; --force").to_string())),
+            Some((why, _)) => going.push((host, why.trim_end_matches("; --force overrides this").to_string())),
             None => going.push((host, String::new())),
         }
     }
@@ -128,9 +128,12 @@ mod tests {
     fn the_question_names_the_hosts_that_go_and_those_that_stay() {
         let row = |host: &str, why: &str| (host.to_string(), why.to_string());
         let going = [row("n1", ""), row("n2", "ann is logged in")];
-        let text = question(&going, &[row("n3", "not switched off: load 0.50; --force")]);
-        let lines =
-            ["n[1-2] (2) would be switched off", "n2: ann is logged in", "n3: not switched off: load 0.50; --force"];
+        let text = question(&going, &[row("n3", "not switched off: load 0.50; --force overrides this")]);
+        let lines = [
+            "n[1-2] (2) would be switched off",
+            "n2: ann is logged in",
+            "n3: not switched off: load 0.50; --force overrides this",
+        ];
         assert_eq!(text, lines.join("\n  "));
     }
 }
