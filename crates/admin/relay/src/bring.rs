@@ -38,7 +38,7 @@ pub fn bring(
     say: &dyn Fn(&str),
 ) -> Result<(String, TransferReport), Unbrought> {
     let folder = tempfile::tempdir();
-    let folder = folder.map_err(|e| Failure::system(format!("making a folder for packages: {e}")))?;
+    let folder = folder.map_err(|e| Failure::system(format!("making a temporary folder for packages: {e}")))?;
     let hosts = load.wanted.keys().chain(&load.others);
     let by = fetch_once(executor, hosts, load.fetch, folder.path(), say).map_err(Unbrought::Nobody)?;
     let sent = Sent { folder: folder.path(), beside: None, script: load.script };

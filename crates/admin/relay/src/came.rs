@@ -1,7 +1,7 @@
 //! The results of installing packages that one host fetches for all, as text and as JSON.
 
 use crate::{PackagesByHost, TransferReport};
-use homing_model::units::bytes;
+use homing_model::units::{bytes, count};
 use homing_model::{NodeSet, alike, document};
 use homing_setup::cache::PackageFile;
 use serde_json::{Value, json};
@@ -44,7 +44,8 @@ impl Fetched {
         let who = self.by.as_ref().map_or("once".into(), |host| format!("by {host}"));
         let (once, asked) = (bytes(self.once()), bytes(self.wanted_bytes));
         let sent = if self.sent > 0 { format!("; sent from here: {}", bytes(self.sent)) } else { String::new() };
-        format!("fetched {who}: {} files, {once}; each host by itself: {asked}{sent}", self.files.len())
+        let files = count(self.files.len() as u64, "file");
+        format!("fetched {who}: {files}, {once}; if each host fetched its own: {asked}{sent}")
     }
 }
 
@@ -84,7 +85,7 @@ impl PackageReport {
             let set: NodeSet = hosts.iter().cloned().collect();
             if hosts.is_empty() { String::new() } else { format!("{}: {packages} {what}\n", alike::label(&set)) }
         };
-        let mut text = line(&self.has, "was there")
+        let mut text = line(&self.has, "already installed")
             + &line(&self.installed, "installed")
             + &line(&self.wants, "would be installed");
         if self.fetched.by.is_some() || !self.wants.is_empty() {
@@ -96,7 +97,7 @@ impl PackageReport {
     /// Describes the failures; hosts with the same reason are together.
     pub fn failures(&self) -> String {
         let each = alike::folded(self.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-        format!("not every host has it all:\n  {}", each.join("\n  "))
+        format!("not every host has all packages:\n  {}", each.join("\n  "))
     }
 
     /// Returns the results as JSON.

@@ -127,9 +127,9 @@ fn explain_status(host: &str, outcome: CommandOutcome) -> CommandOutcome {
         CommandOutcome::Exited(255) => {
             CommandOutcome::Lost(format!("host {host}: the connection was lost during the copy"))
         }
-        CommandOutcome::Exited(exit::NO_PROGRAM) => {
-            CommandOutcome::Unreachable(format!("host {host}: rsync is missing, here or there; install it"))
-        }
+        CommandOutcome::Exited(exit::NO_PROGRAM) => CommandOutcome::Unreachable(format!(
+            "host {host}: rsync is missing on this machine or on {host}; install it on both"
+        )),
         other => other,
     }
 }

@@ -71,7 +71,7 @@ impl Bringing<'_> {
 
     /// Fetches missing files and sends them to their hosts. Returns whether any could be fetched.
     fn fetch(&mut self, fetchers: &[String], lacks: &BTreeMap<String, Vec<Index>>) -> Result<bool, String> {
-        let folder = tempfile::tempdir().map_err(|e| format!("making a folder for indexes: {e}"))?;
+        let folder = tempfile::tempdir().map_err(|e| format!("making a temporary folder for package indexes: {e}"))?;
         let all = indexes::union(lacks.values().flatten());
         let fetch = Fetch {
             script: indexes::fetch(&all),

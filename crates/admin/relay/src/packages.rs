@@ -21,7 +21,7 @@ pub fn query_packages(
     if !stale.is_empty() {
         let known = packages.keys().filter(|host| wanted.contains_key(*host)).chain(others).cloned();
         let came = indexes::bring(executor, &stale, &known.collect::<Vec<_>>(), say)?;
-        came.failed.iter().for_each(|(host, why)| say(&format!("{host}: indexes: {why}")));
+        came.failed.iter().for_each(|(host, why)| say(&format!("{host}: fetching package indexes: {why}")));
         let left = packages.iter().filter(|(host, _)| stale.contains(host));
         let left: Packages = left.map(|(host, packages)| (host.clone(), packages.clone())).collect();
         let has = |host: &String| {

@@ -16,8 +16,13 @@ pub fn written(
     let unread = |e: std::io::Error| Failure::usage(format!("cannot read the template {}: {e}", template.display()));
     let text = fs::read_to_string(template).map_err(unread)?;
     let like = fs::metadata(template).map_err(unread)?;
-    let name = template.file_name().ok_or_else(|| Failure::usage(format!("{} is no file", template.display())))?;
-    let unwritten = |e: std::io::Error| Failure::system(format!("writing what the template makes: {e}")).hint("TMPDIR");
+    let name = template
+        .file_name()
+        .ok_or_else(|| Failure::usage(format!("the template {} is not a file", template.display())))?;
+    let unwritten = |e: std::io::Error| {
+        Failure::system(format!("writing the files made from template {}: {e}", template.display()))
+            .hint("TMPDIR=FOLDER names another folder for temporary files")
+    };
     let folder = tempfile::tempdir().map_err(unwritten)?;
     let mut own = HashMap::new();
     for (i, host) in hosts.iter().enumerate() {

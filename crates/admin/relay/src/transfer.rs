@@ -78,22 +78,25 @@ pub fn fetch_once<'h>(
 /// Fetches into a folder of this machine.
 fn fetched(executor: &SshExecutor, host: &str, fetch: &Fetch, folder: &Path) -> Result<(), String> {
     let script =
-        InputSpool::of(fetch.script.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
+        InputSpool::of(fetch.script.as_bytes()).map_err(|e| format!("making a temporary file for the script: {e}"))?;
     let command = Command::argv(words(executor, &["sh", "-s"])).input(CommandInput::Spool(script));
     let mut out = tar(folder, &["--no-same-owner", "--no-same-permissions", "-xf", "-"], std::iter::empty())
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|e| format!("starting tar: {e}"))?;
+        .map_err(|e| format!("starting tar on this machine: {e}"))?;
     let most = fetch.size.map(|size| size + fetch.names.len() as u64 * TAR_FILE + TAR);
     let came = receive(executor, host, &command, &mut out, &mut Bound::new(folder, most)?);
-    let unpacked = out.wait().map_err(|e| format!("waiting for tar: {e}"))?;
+    let unpacked = out.wait().map_err(|e| format!("waiting for tar on this machine: {e}"))?;
     came?;
     if !unpacked.success() {
-        return Err("what it sent is no archive, or does not fit in here".into());
+        return Err(format!(
+            "unpacking its data failed: they are no tar archive, or the disk of {} is full",
+            folder.display()
+        ));
     }
     let lacks = |name: &&String| !folder.join(name).symlink_metadata().is_ok_and(|meta| meta.is_file());
-    fetch.names.iter().find(lacks).map_or(Ok(()), |name| Err(format!("{name} did not come")))
+    fetch.names.iter().find(lacks).map_or(Ok(()), |name| Err(format!("it did not send {name}")))
 }
 
 /// The limit of bytes from a host that fetches.
@@ -117,12 +120,12 @@ impl Bound {
         let taken = units::bytes(self.taken);
         match self.most {
             Some(most) if self.taken > most => Err(format!(
-                "it sends more than its files have: {taken}, and the index of packages has {}",
+                "it sent {taken}, but its files have at most {} by the index of packages",
                 units::bytes(most)
             )),
-            _ if self.reserve.is_used_up(&self.folder, bytes) => Err(format!(
-                "there is no room here for more than the {taken} that it has sent; TMPDIR=FOLDER names another disk"
-            )),
+            _ if self.reserve.is_used_up(&self.folder, bytes) => {
+                Err(format!("the disk of this machine is full after {taken} from it; TMPDIR=FOLDER names another disk"))
+            }
             _ => Ok(()),
         }
     }
@@ -144,7 +147,7 @@ fn receive(
             HostEventKind::Stdout(bytes) => {
                 bound.take(bytes.len())?;
                 let written = to.as_mut().map_or(Ok(()), |to| to.write_all(&bytes));
-                written.map_err(|e| format!("unpacking what it sends: {e}"))?;
+                written.map_err(|e| format!("unpacking data from {host}: {e}"))?;
             }
             HostEventKind::Stderr(bytes) => keep_tail(&mut said, &bytes, TEXT),
             HostEventKind::Done(CommandOutcome::Exited(0), _) => {}
@@ -176,7 +179,7 @@ impl TransferReport {
         let lack = if hosts.is_empty() { BTreeMap::new() } else { lack(&hosts) };
         for (host, went) in &mut self.came {
             if let (Some(why), Some(by)) = (lack.get(host), self.by.get(host)) {
-                *went = Err(format!("{by} tells that it has been given all; asked from here: {why}"));
+                *went = Err(format!("{by} reports that it sent all files, but a query from here finds: {why}"));
             }
         }
         self
@@ -218,9 +221,9 @@ fn send_same(
     let mut archive = tar(sent.folder, &["-cf", "-"], names.map(|name| format!("./{name}")))
         .stdout(Stdio::piped())
         .spawn()
-        .map_err(|e| format!("starting tar: {e}"))?;
-    let Some(bytes) = archive.stdout.take() else { return Err("tar has no output".into()) };
-    let spool = InputSpool::from_reader(bytes).map_err(|e| format!("no temporary file for packages: {e}"))?;
+        .map_err(|e| format!("starting tar on this machine: {e}"))?;
+    let Some(bytes) = archive.stdout.take() else { return Err("tar on this machine has no output pipe".into()) };
+    let spool = InputSpool::from_reader(bytes).map_err(|e| format!("making a temporary file for packages: {e}"))?;
     let command = Command::argv(words(executor, &["sh", "-c", sent.script])).input(CommandInput::Spool(spool.clone()));
     // A host that has received a part locks the rest out, and begins anew.
     let mut results = executor.remote.run_tree(hosts, Passed::Run { command, again: true }, note());
@@ -231,9 +234,9 @@ fn send_same(
         by.extend(given_by(result.giver, hosts, &result.host).map(|by| (result.host.clone(), by)));
         came.push(went(result));
     }
-    archive.wait().map_err(|e| format!("waiting for tar: {e}"))?;
+    archive.wait().map_err(|e| format!("waiting for tar on this machine: {e}"))?;
     if let Some(why) = spool.failure() {
-        return Err(format!("reading what tar packs: {why}"));
+        return Err(format!("reading the archive from tar on this machine: {why}"));
     }
     Ok(TransferReport { came, by, bytes: (from_here + results.loads()) as u64 * spool.length() })
 }
@@ -257,7 +260,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut bound = Bound::new(folder.path(), Some(1000)).unwrap();
         assert_eq!((bound.take(600), bound.take(400)), (Ok(()), Ok(())));
-        assert!(bound.take(1).is_err_and(|why| why.contains("more than its files have")));
+        assert!(bound.take(1).is_err_and(|why| why.contains("its files have at most ")));
         assert_eq!(Bound::new(folder.path(), None).unwrap().take(100_000), Ok(()), "a size that nobody knows");
         let file = PackageFile { name: "a".into(), size: 7, sha256: String::new(), uri: String::new() };
         assert_eq!(Fetch::packages(&[file.clone(), file]).size, Some(14));
@@ -273,7 +276,7 @@ mod tests {
             assert_eq!(hosts, ["n2", "n3"], "neither the leader, nor what failed anyway");
             [("n3".to_string(), "it lacks a.deb".to_string())].into()
         });
-        let why = "n1 tells that it has been given all; asked from here: it lacks a.deb";
+        let why = "n1 reports that it sent all files, but a query from here finds: it lacks a.deb";
         assert_eq!(gone.came, [ok(1), ok(2), ("n3".into(), Err(why.into())), failed]);
         TransferReport::default().confirmed(|_| panic!("there is nobody to ask"));
     }

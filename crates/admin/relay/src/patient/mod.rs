@@ -61,7 +61,7 @@ pub fn patiently(
     }
     let served: Vec<String> = hearing.served_besides().map(|host| hosts[host].clone()).collect();
     if !served.is_empty() {
-        note(&homing_launch::from_here("served", served, "their leader has not told of them in time"));
+        note(&homing_launch::from_here("served", served, "their leader did not report on them in time"));
     }
     Ok(hearing.states)
 }

@@ -127,7 +127,7 @@ fn a_leader_that_lies_about_its_branch(lab: &Lab, install: &dyn Fn(&[&str]) -> V
     // homing uses a leader only when three hosts need the package.
     ["n1", "n2"].iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-one homing-two")));
     let told = install(&["--tree", "2", "homing-one"]);
-    let lie = "n2 tells that it has been given all; asked from here: it lacks homing-one_1%3a2_all.deb";
+    let lie = "n2 reports that it sent all files, but a query from here finds: it lacks homing-one_1%3a2_all.deb";
     assert_eq!((&told["exit"], failed(&told, "n3")), (&254.into(), vec![lie]), "{told}");
     assert_eq!((failed(&told, "n1"), failed(&told, "n2")), (vec![], vec![]), "{told}");
     lab.ok("n2", "cd /root/.cache/homing; mv /root/true $(ls | grep 'worker-.*-[0-9a-f]*$')");
@@ -197,7 +197,8 @@ fn up_takes_them_from_the_host_that_fetched(up: &Up, asked: &dyn Fn() -> String)
     let said = err(&done);
     assert_eq!(done.status.code(), Some(0), "{said}");
     assert!(
-        said.contains("packages: fetched by n2: 2 files, 60") && said.contains("; each host by itself: 1.8 MB"),
+        said.contains("packages: fetched by n2: 2 files, 60")
+            && said.contains("; if each host fetched its own: 1.8 MB"),
         "{said}"
     );
     assert_eq!(asked(), "GET /./one.deb\nGET /./two.deb\n", "each file is fetched once");
