@@ -259,7 +259,8 @@ impl NetworkFaults<'_> {
             }
             None => return None,
         };
-        let look = "duplex at both ends: run `ethtool -s INTERFACE autoneg on`, and set the switch port to auto-negotiation";
+        let look =
+            "duplex at both ends: run `ethtool -s INTERFACE autoneg on`, and set the switch port to auto-negotiation";
         Some(self.about(FaultKind::HalfDuplex, &[host], format!("{}: {seen}", self.name(host)), look))
     }
 

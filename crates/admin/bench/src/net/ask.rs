@@ -55,8 +55,8 @@ impl Hosts {
         let (known, addresses): (Vec<NetworkHost>, Vec<Ipv4Addr>) = facts.into_iter().unzip();
         for (i, address) in addresses.iter().enumerate() {
             if let Some(same) = addresses[..i].iter().position(|other| other == address) {
-                let text = format!("{} and {} are one host, or both are reached at {address}", names[same], names[i]);
-                return Err(Failure::usage(text).hint("name each host once, by an address of its own"));
+                let text = format!("{} and {} are one host: ssh reaches both at {address}", names[same], names[i]);
+                return Err(Failure::usage(text).hint("name each host once, and by its own address"));
             }
         }
         Ok(Hosts { remote, seconds, known, addresses })
@@ -65,7 +65,8 @@ impl Hosts {
     /// Runs a command on all hosts and returns the results in the order of hosts.
     pub fn all(&self, command: &Command) -> Vec<Result<HostResult, String>> {
         let names: Vec<&str> = self.known.iter().map(|host| host.name.as_str()).collect();
-        let mut said: Vec<Result<HostResult, String>> = names.iter().map(|_| Err("it was not asked".into())).collect();
+        let mut said: Vec<Result<HostResult, String>> =
+            names.iter().map(|_| Err("no result came from this host".into())).collect();
         for result in self.remote.run(&names, command) {
             if let Some(at) = names.iter().position(|name| *name == result.host) {
                 said[at] = Ok(result);
@@ -127,7 +128,7 @@ impl Hosts {
     /// through a pipe: no table of processes shows it.
     fn script(&self, order: &RoundOrder, sizes: &[u32]) -> Result<String, Failure> {
         let token = homing_os::folder::unguessable();
-        let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
+        let token = token.map_err(|e| Failure::system(format!("reading a random number from the kernel: {e}")))?;
         let (seconds, brief) = (self.seconds, u8::from(order.brief));
         let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let mut text = format!(
@@ -145,7 +146,10 @@ impl Hosts {
 /// Makes a script the standard input of a command.
 pub fn input(script: &str) -> Result<CommandInput, Failure> {
     let spool = InputSpool::of(script.as_bytes());
-    let spool = spool.map_err(|e| Failure::system(format!("no temporary file for the script: {e}")).hint("TMPDIR"))?;
+    let spool = spool.map_err(|e| {
+        Failure::system(format!("making a temporary file for the script: {e}"))
+            .hint("TMPDIR=FOLDER names another folder for temporary files")
+    })?;
     Ok(CommandInput::Spool(spool))
 }
 
@@ -153,15 +157,15 @@ pub fn input(script: &str) -> Result<CommandInput, Failure> {
 fn facts(said: &HostResult) -> Result<(NetworkHost, Ipv4Addr), Failure> {
     let name = &said.host;
     if said.outcome != CommandOutcome::Exited(0) {
-        return Err(Failure::system(format!("asking {name} for its address: {}", shown(&said.why()))));
+        return Err(Failure::system(format!("reading the address of {name}: {}", shown(&said.why()))));
     }
     let text = String::from_utf8_lossy(&said.stdout);
     let line = text.lines().last().unwrap_or_default();
     let mut words = line.split('|').map(str::trim);
     let mut word = || words.next().unwrap_or_default();
     let address = word().parse().map_err(|_| {
-        Failure::system(format!("{name} says that it is reached at {:?}, which is no IPv4 address", shown(line)))
-            .hint("name it by an IPv4 address, or by a name that has one")
+        Failure::system(format!("{name} is reached at {:?}, which is not an IPv4 address", shown(line)))
+            .hint("name this host by its IPv4 address, or by a name that has one")
     })?;
     let interface = Some(shown(word())).filter(|name| !name.is_empty());
     // Links that do not know their speed report -1.
@@ -185,7 +189,7 @@ impl PairEndReport {
     /// each.
     fn of(said: Option<&HostResult>, pair: [Ipv4Addr; 2]) -> PairEndReport {
         let Some(said) = said else {
-            return PairEndReport { failed: Some("it was not asked".into()), ..PairEndReport::default() };
+            return PairEndReport { failed: Some("no result came from this host".into()), ..PairEndReport::default() };
         };
         let text = String::from_utf8_lossy(&said.stdout);
         let head = format!("pair\t{}\t{}\n", pair[0], pair[1]);
@@ -206,7 +210,7 @@ impl PairEndReport {
             "sent" => self.sent_again = number(1).unwrap_or_default().min(1.0),
             "both" => self.both = number(1),
             "stalled" => self.stalled = true,
-            "failed" => self.failed = Some(shown(words.get(1).unwrap_or(&"it does not say why"))),
+            "failed" => self.failed = Some(shown(words.get(1).unwrap_or(&"the host gave no reason"))),
             _ => {}
         }
         self
@@ -344,7 +348,7 @@ mod tests {
         let (host, address) = said("10.0.0.1|eth0|-1|1500|full\n").unwrap();
         assert_eq!((host.speed, host.mtu, address), (None, Some(1500), Ipv4Addr::new(10, 0, 0, 1)));
         let refused = said("'); system('id|eth0").unwrap_err();
-        assert!(refused.message.contains("no IPv4 address"), "{refused}");
+        assert!(refused.message.contains("not an IPv4 address"), "{refused}");
     }
 
     fn empty() -> HostResult {

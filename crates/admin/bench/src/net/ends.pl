@@ -47,16 +47,16 @@ sub called {
     if ($c) {
       syswrite $c, $token;
       return prepared($c) if (whole($c, 2) // "") eq "go";
-      failed("$other listens to somebody else");
+      failed("port $port of $other is in use by another program");
     }
-    failed("port $port of $other: $!") if time > $until;
+    failed("connecting to port $port of $other: $!") if time > $until;
     select undef, undef, undef, 0.05;
   }
 }
 
 sub answered {
   $open //= IO::Socket::INET->new(LocalAddr => $mine, LocalPort => $port, Listen => 4, ReuseAddr => 1, Timeout => 20)
-    or failed("port $port of $mine: $!");
+    or failed("listening at port $port of $mine: $!");
   my $until = time + 20;
   while (time < $until and my $c = $open->accept) {
     next if $c->peerhost ne $other;
@@ -64,7 +64,7 @@ sub answered {
     syswrite $c, "go";
     return prepared($c);
   }
-  failed("$other did not come");
+  failed("$other did not connect to port $port of this host");
 }
 
 sub prepared {

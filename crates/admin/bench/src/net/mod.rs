@@ -57,7 +57,7 @@ pub fn serving(hosts: &Hosts, servers: &[usize], reporter: ProgressReporter) -> 
             alone.collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|round| round.pairs).collect();
         let together = hosts.carry_out(&order(&clients))?.pairs;
         if let Some(why) = alone.iter().chain(&together).find_map(|pair| pair.failed.as_ref()) {
-            (reporter.note)(&format!("{name}: not all hosts could be measured: {why}"));
+            (reporter.note)(&format!("{name}: some hosts could not be measured with it: {why}"));
         }
         Ok(ServerRates::of(&hosts.known, &alone, &together))
     };

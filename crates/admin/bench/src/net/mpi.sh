@@ -27,7 +27,7 @@ measure() {
   status=$?
   cat "$folder/told"
   if [ $status = 124 ] || [ $status = 137 ]; then
-    name="$name; it did not end by itself, and was ended after $patience s"
+    name="$name; it did not end, and homing stopped it after $patience s"
     # All sizes may be known by then: some releases of MPICH hang in MPI_Finalize.
     tail -n 1 "$folder/told" | grep -q '^end' || { echo "$name; look at: ssh from $a to $b, firewalls" >&2; exit 1; }
   elif [ $status != 0 ]; then

@@ -26,16 +26,16 @@ pub fn page(measured: &NetworkMeasurements, found: &[NetworkFinding], served: &[
         [] => vec!["nothing is slow".into()],
         _ => found.iter().map(|finding| format!("{}; look at: {}", finding.sentence, finding.look)).collect(),
     };
-    let mut body = chart::list("What is slow", &said);
-    body += &picture::matrix("Mbit/s from the host of the row to that of the column, at its best", &names, &rate);
-    body += &picture::matrix("One byte, half of the round trip, microseconds", &names, &latency);
+    let mut body = chart::list("Slow hosts and links", &said);
+    body += &picture::matrix("Mbit/s from the host of the row to the host of the column, best round", &names, &rate);
+    body += &picture::matrix("Latency of one byte (half of the round trip), microseconds", &names, &latency);
     let numbers = text(measured, found) + &more(served);
     body += &format!(
         "<h2>All numbers</h2><pre>{}</pre>",
         numbers.lines().map(|line| homing_report::escape(line) + "\n").collect::<String>()
     );
-    let about = "White is what is usual, red is half of it or less, grey was not measured: few pairs are enough to tell who is \
-                 slow; --pairs measures all.";
+    let about = "White is the usual rate, red is half of it or less, grey is a pair that was not measured. A few pairs are enough to \
+                 find the slow hosts; --pairs measures all.";
     chart::page("The network between the hosts", &[about.to_string()], &body)
 }
 

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 /// Sends up to two packets to each address, one of which is enough.
-const PINGS: &str = "command -v ping > /dev/null || { echo 'no ping is there: package iputils-ping' >&2; exit 1; }
+const PINGS: &str =
+    "command -v ping > /dev/null || { echo 'ping is missing: install the package iputils-ping' >&2; exit 1; }
 for p in PAIRS; do
 a=${p%,*} s=${p#*,}
 { ping -n -q -c 1 -W 1 -M do -s $s $a || ping -n -q -c 1 -W 1 -M do -s $s $a; } > /dev/null 2>&1 || echo $a &

@@ -17,7 +17,7 @@ const PATIENCE: u32 = 40;
 /// second.
 pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
     let token = homing_os::folder::unguessable();
-    let token = token.map_err(|e| Failure::system(format!("drawing a random number: {e}")))?;
+    let token = token.map_err(|e| Failure::system(format!("reading a random number from the kernel: {e}")))?;
     let [a, b] = [hosts.addresses[0], hosts.addresses[1]];
     let ask = |verb: &str| -> Result<Vec<Result<String, String>>, Failure> {
         let script = format!(
@@ -28,7 +28,7 @@ pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
     };
     let failed = |host: usize, why: &str| {
         Failure::system(format!("MPI on {}: {why}", hosts.known[host].name)).hint(
-            "mpicc and mpirun of OpenMPI or MPICH on both hosts, and ssh from the first to the second without a password",
+            "install mpicc and mpirun of OpenMPI or MPICH on both hosts, and let ssh from the first to the second work without a password",
         )
     };
     // Both hosts have the program before the first host starts it on both; it is removed from both afterwards.
@@ -41,7 +41,7 @@ pub fn mpi(hosts: &Hosts) -> Result<(String, Vec<Latency>), Failure> {
     let text = ran.into_iter().next().and_then(Result::ok).unwrap_or_default();
     let curve: Vec<Latency> = text.lines().filter_map(latency).collect();
     let name = text.lines().find_map(|line| line.strip_prefix("mpi\t")).map(shown).unwrap_or_default();
-    if curve.is_empty() { Err(failed(0, "it measured nothing")) } else { Ok((name, curve)) }
+    if curve.is_empty() { Err(failed(0, "mpirun printed no measurement")) } else { Ok((name, curve)) }
 }
 
 fn command_output(said: Result<HostResult, String>) -> Result<String, String> {
@@ -92,10 +92,10 @@ mod tests {
         };
         let (status, stdout, stderr) = ran("latency\\t1\\t2\\t3\\t4\\nend\\n");
         assert_eq!((status, stderr.as_str()), (Some(0), ""));
-        assert!(stdout.ends_with("\nmpi\tMPICH; it did not end by itself, and was ended after 0.5 s\n"), "{stdout}");
+        assert!(stdout.ends_with("\nmpi\tMPICH; it did not end, and homing stopped it after 0.5 s\n"), "{stdout}");
         let (status, _, stderr) = ran("latency\\t1\\t2\\t3\\t4\\n");
         assert_eq!(status, Some(1));
-        assert!(stderr.contains("did not end by itself") && stderr.contains("10.9.9.2"), "{stderr}");
+        assert!(stderr.contains("it did not end, and homing stopped it") && stderr.contains("10.9.9.2"), "{stderr}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub fn text(measured: &NetworkMeasurements, found: &[NetworkFinding]) -> String 
             number(best.p99_us, 1),
         );
     }
-    text + "Mbit/s, each host at its best; half of the round trip of one byte, with its nearest partner\n"
+    text + "Mbit/s of the best round of each host; P50 and P99: half of the round trip of one byte to its nearest partner\n"
 }
 
 fn well(measured: &NetworkMeasurements) -> String {
@@ -127,7 +127,7 @@ pub struct Curve {
 /// Returns a curve as text for people.
 pub fn curve(hosts: &Hosts, curve: &Curve) -> String {
     let [a, b] = [0, 1].map(|at| &hosts.known[at].name);
-    let mut text = format!("messages between {a} and {b}, half of the round trip\n");
+    let mut text = format!("messages between {a} and {b}: half of the round trip\n");
     let share = |point: &Point| point.share.map_or("-".into(), |share| format!("{:.1} %", share * 100.0));
     let _ = write!(text, "{:>8} {:>10} {:>10} {:>10} {:>8}", "BYTES", "P50 US", "P99 US", "MBIT/S", "OF LINK");
     let heads = format!(" {:>10} {:>10} {:>8} {:>8}", "MPI US", "MPI MBIT/S", "OF LINK", "OF TCP");

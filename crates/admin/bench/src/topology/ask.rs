@@ -8,7 +8,7 @@ use homing_network::tree::HostNeighbours;
 
 /// Prints lldpd's answer, up to the limit on the output that is kept of a host.
 const ASK: &str = r#"command -v lldpcli > /dev/null || {
-  echo "lldpd is not there: install the package lldpd, or add it to packages of [up]" >&2; exit 1; }
+  echo "lldpd is missing: install the package lldpd, or add it to packages of [up]" >&2; exit 1; }
 found=$(lldpcli -f json0 show neighbors) || exit
 printf %s "$found" | head -c 900000"#;
 
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_host_without_lldpd_says_so() {
-        let refused = neighbours(&host_result(1, "", "lldpd is not there\n"));
-        assert!(refused.unwrap_err().contains("lldpd is not there"));
+        let refused = neighbours(&host_result(1, "", "lldpd is missing\n"));
+        assert!(refused.unwrap_err().contains("lldpd is missing"));
         assert!(neighbours(&host_result(0, "\u{1b}[2J\n", "")).is_err());
         assert_eq!(neighbours(&host_result(0, "{\"lldp\": [{}]}", "")), Ok(Vec::new()));
     }

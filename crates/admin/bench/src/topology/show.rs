@@ -16,9 +16,9 @@ pub fn text(found: &TopologyReport) -> String {
     let tops: Vec<&str> =
         joins.iter().rev().map(|join| join.name.as_str()).chain(leaves).filter(|name| !is_below(name)).collect();
     tops.into_iter().for_each(|top| branch(top, "", &joins, found, &mut text));
-    found.tree.alone.iter().for_each(|host| text += &format!("{host}: no switch is heard there\n"));
-    found.silent.iter().for_each(|(host, why)| text += &format!("{host}: not known: {why}\n"));
-    found.deaf.iter().for_each(|(switch, why)| text += &format!("switch {switch}: not asked: {why}\n"));
+    found.tree.alone.iter().for_each(|host| text += &format!("{host}: LLDP shows no switch\n"));
+    found.silent.iter().for_each(|(host, why)| text += &format!("{host}: its switch is unknown: {why}\n"));
+    found.deaf.iter().for_each(|(switch, why)| text += &format!("switch {switch}: no answer: {why}\n"));
     let ports = found.ports.iter().map(|port| &port.sentence);
     ports.chain(&found.moved).for_each(|line| text += &format!("{line}\n"));
     text
@@ -28,7 +28,7 @@ pub fn text(found: &TopologyReport) -> String {
 fn branch(name: &str, indent: &str, joins: &[Join], found: &TopologyReport, text: &mut String) {
     let deeper = format!("{indent}  ");
     if let Some(join) = joins.iter().find(|join| join.name == name) {
-        let how = join.chassis.as_deref().unwrap_or("(assumed: hosts hear nothing of what joins their switches)");
+        let how = join.chassis.as_deref().unwrap_or("(assumed: LLDP does not show hosts what joins their switches)");
         let gap = if join.chassis.is_some() { "  " } else { " " };
         let _ = writeln!(text, "{indent}{name}{gap}{how}");
         join.below.iter().for_each(|below| branch(below, &deeper, joins, found, text));
@@ -45,7 +45,7 @@ fn switch(leaf: &Leaf) -> String {
         SwitchEvidence::Lldp | SwitchEvidence::Behind => {
             return format!("{}  {}", leaf.name, leaf.chassis.as_deref().unwrap_or(""));
         }
-        SwitchEvidence::Heard => "its hosts hear each other, and no switch",
+        SwitchEvidence::Heard => "its hosts see each other by LLDP, but no switch",
         SwitchEvidence::Inferred => "inferred by measuring",
     };
     format!("{} ({how})", leaf.name)

@@ -31,9 +31,8 @@ pub fn query_switches(
     let told = heard.iter().flat_map(|heard| &heard.neighbours).filter(|one| one.bridge);
     let mut queue: Vec<IpAddr> = named.iter().copied().chain(told.filter_map(|one| one.management)).collect();
     if queue.is_empty() {
-        return Err(
-            Failure::system("--snmp: no switch has told the address at which it is managed").hint("--switch ADDRESS")
-        );
+        return Err(Failure::system("--snmp: no switch announces its management address")
+            .hint("--switch ADDRESS names the address of a switch"));
     }
     let (mut switches, mut silent): (BTreeMap<String, SwitchReport>, _) = (BTreeMap::new(), BTreeMap::new());
     let mut asked: BTreeSet<IpAddr> = BTreeSet::new();
@@ -59,11 +58,16 @@ fn settings(file: &Path) -> Result<tempfile::TempDir, Failure> {
         .map_err(|e| Failure::usage(format!("cannot read the community in {}: {e}", file.display())))?;
     let community = text.lines().next().unwrap_or_default().trim();
     if community.is_empty() || community.chars().any(|c| c.is_whitespace() || c.is_control() || "\"'\\#".contains(c)) {
-        let text = format!("the first line of {} is no community: no blanks, quotes or backslashes", file.display());
+        let text = format!(
+            "the first line of {} is not an SNMP community: one word without quotes, # or backslashes",
+            file.display()
+        );
         return Err(Failure::usage(text));
     }
-    let failed =
-        |e: std::io::Error| Failure::system(format!("no temporary file for the community: {e}")).hint("TMPDIR");
+    let failed = |e: std::io::Error| {
+        Failure::system(format!("making a temporary file for the SNMP community: {e}"))
+            .hint("TMPDIR=FOLDER names another folder for temporary files")
+    };
     let owner_only = std::fs::Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new().permissions(owner_only).tempdir().map_err(failed)?;
     std::fs::write(folder.path().join("snmp.conf"), format!("defCommunity {community}\n")).map_err(failed)?;
@@ -75,7 +79,7 @@ fn walk(settings: &Path, address: IpAddr) -> Result<SwitchReport, String> {
     for table in TABLES {
         all += &one(settings, address, table)?;
     }
-    read(&all).ok_or_else(|| "it answers, and does not say who it is: LLDP-MIB is not served".into())
+    read(&all).ok_or_else(|| "it answers, but does not serve LLDP-MIB, which has its identity".into())
 }
 
 fn one(settings: &Path, address: IpAddr, table: &str) -> Result<String, String> {
@@ -96,7 +100,7 @@ fn one(settings: &Path, address: IpAddr, table: &str) -> Result<String, String> 
     match out {
         Some(Ok(_)) if ended.status.success() || is_cut => Ok(String::from_utf8_lossy(&text).into_owned()),
         _ if ended.status.code() == Some(127) => {
-            Err("snmpwalk is not on this machine: package snmp, or net-snmp-utils".into())
+            Err("snmpwalk is missing on this machine: install the package snmp, or net-snmp-utils".into())
         }
         _ => Err(shown(String::from_utf8_lossy(&ended.stderr).lines().next().unwrap_or("no answer in time"))),
     }

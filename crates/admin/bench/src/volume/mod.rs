@@ -145,7 +145,8 @@ impl Bench {
 
     fn measure_into(&self, results: &mut BenchResults) -> Result<(), Failure> {
         // Other users may write to the folder, and could guess a number.
-        let token = homing_os::folder::unguessable().map_err(|e| Failure::system(format!("no random name: {e}")))?;
+        let token = homing_os::folder::unguessable()
+            .map_err(|e| Failure::system(format!("reading a random number from the kernel: {e}")))?;
         let folder = format!("{}/.homing-bench.{token}", self.setup.path);
         self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -m 700 -- "$1""#, &[&folder]), "preparing")?;
         let measured = self.measure_in(&folder, results);
@@ -250,8 +251,8 @@ impl Bench {
         let texts = self.all(hosts, |i, _| fio::argv(case, folder, self, i), &case.to_string())?;
         let sweep = sh(r#"rm -rf --one-file-system -- "$1"/f.*"#, &[folder]);
         self.all(&self.setup.hosts[..1], |_, _| sweep.clone(), "cleaning up")?;
-        let mut row =
-            fio::row(case, &texts).ok_or_else(|| Failure::system(format!("{case}: fio's answer is not understood")))?;
+        let mut row = fio::row(case, &texts)
+            .ok_or_else(|| Failure::system(format!("{case}: homing cannot read the output of fio")))?;
         row.share = self.limit(case).map(|most| row.mb_per_s / most);
         Ok(row)
     }

@@ -24,12 +24,9 @@ const SCALES: [(&str, &[FioOperation]); 5] = [
 ];
 
 fn title(what: &str, rows: &[&CaseResult]) -> String {
-    let note = if rows.iter().any(|r| r.share.is_some()) {
-        ", and in grey what the links allow when files lie evenly"
-    } else {
-        ""
-    };
-    format!("{what} of all hosts together{note}")
+    let note =
+        if rows.iter().any(|r| r.share.is_some()) { "; grey: limit of the links with files spread evenly" } else { "" };
+    format!("{what}, all hosts together{note}")
 }
 
 /// Returns a page with a bar for each case, and behind it the limit of the links, where that is known.
@@ -156,13 +153,11 @@ mod tests {
         assert!(page.contains("a&lt;b") && !page.contains("a<b"), "{page}");
         assert!(page.contains("write 1M by 4 clients, 2 copies") && page.contains("30.9 (46 % of 67.2)"), "{page}");
         assert!(
-            page.contains(
-                "Sequential, MB/s of all hosts together, and in grey what the links allow when files lie evenly"
-            ),
+            page.contains("Sequential, MB/s, all hosts together; grey: limit of the links with files spread evenly"),
             "{page}"
         );
         assert!(
-            page.contains(">44.0<") && page.contains("<h2>Small files created, files/s of all hosts together</h2>"),
+            page.contains(">44.0<") && page.contains("<h2>Small files created, files/s, all hosts together</h2>"),
             "{page}"
         );
         assert!(page.contains("<td>create</td>") && page.contains("<td>812.0</td><td>files/s</td>"), "{page}");

@@ -30,8 +30,8 @@ pub fn table(results: &BenchResults) -> String {
     text.extend(results.visible.iter().map(|delay| format!("{}\n", delay.sentence())));
     let _ = writeln!(text, "files: {}", files(results));
     if results.rows.iter().any(|r| r.share.is_some()) {
-        text += "limit: what the links allow when files lie evenly on all hosts; where they do not, a single client may \
-                 pass it\n";
+        text += "limit: rate of the links if files are spread evenly over all hosts; if they are not, a single client may \
+                 exceed it\n";
     }
     let _ = writeln!(text, "caches: {}", results.caches);
     text
@@ -39,7 +39,7 @@ pub fn table(results: &BenchResults) -> String {
 
 /// Loads results from a file.
 pub fn load(file: &Path) -> Result<BenchResults, Failure> {
-    let wrong = |e: String| Failure::usage(format!("{} holds no results: {e}", file.display()));
+    let wrong = |e: String| Failure::usage(format!("{} is not a file of results: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }
@@ -79,14 +79,14 @@ pub fn compared(old: &BenchResults, new: &BenchResults) -> String {
     }
     let alone = old.rows.len() + new.rows.len() - 2 * pairs.len();
     if alone > 0 {
-        let _ = writeln!(text, "{alone} measurements stand in one of the two only");
+        let _ = writeln!(text, "{alone} measurements are in only one of the two");
     }
     for (name, results) in [("old", old), ("new", new)] {
         let _ = writeln!(text, "{name}: {}", files(results));
         text.extend(results.visible.iter().map(|delay| format!("{name}: {}\n", delay.sentence())));
     }
     if old.caches != new.caches {
-        let _ = writeln!(text, "the caches were not treated alike:\n  old: {}\n  new: {}", old.caches, new.caches);
+        let _ = writeln!(text, "the two handled caches differently:\n  old: {}\n  new: {}", old.caches, new.caches);
     }
     text
 }

@@ -63,7 +63,7 @@ fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone()
     let port = crate::links::port(&lab, "n1");
     assert!(Command::new("ip").args(["link", "set", &port, "mtu", "9000"]).status().unwrap().success());
     let told = tune(&lab, &["--only", "mtu", "--mtu", "9000", "--not-all"]);
-    assert!(told["tried"][0]["why"].as_str().unwrap().contains("packets of 9000 bytes do not come through"), "{told}");
+    assert!(told["tried"][0]["why"].as_str().unwrap().contains("packets of 9000 bytes do not arrive"), "{told}");
     for host in all {
         assert_eq!(lab.ok(host, "cat /sys/class/net/host0/mtu"), "1500\n");
     }

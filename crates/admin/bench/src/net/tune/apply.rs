@@ -58,17 +58,17 @@ pub struct Tuner<'a> {
 impl Tuner<'_> {
     /// Carries out a trial. `seen` has the state of the hosts, and is updated if the trial is kept.
     pub fn tries(&self, trial: Trial, seen: &mut BTreeMap<String, Observed>) -> Result<Tried, Failure> {
-        (self.reporter.progress)(&format!("{}: measured as it is", trial.name));
+        (self.reporter.progress)(&format!("{}: measuring the current value", trial.name));
         let before = self.samples()?;
         let steps = match planned(&trial, seen) {
             Ok(steps) => steps,
             Err(why) => return Ok(Tried { trial, compared: Vec::new(), fate: TrialResult::Failed(why) }),
         };
-        (self.reporter.progress)(&format!("{}: set on {}", trial.name, names(steps.keys())));
+        (self.reporter.progress)(&format!("{}: setting it on {}", trial.name, names(steps.keys())));
         let guarded = self.guarded(&trial, &steps);
         let compared = match self.set(&trial, &guarded) {
             Ok(()) => {
-                (self.reporter.progress)(&format!("{}: measured again", trial.name));
+                (self.reporter.progress)(&format!("{}: measuring the new value", trial.name));
                 self.samples().map(|after| Compared::all(&before, &after)).map_err(|e| e.message)
             }
             Err(why) => Err(why),
@@ -110,7 +110,7 @@ impl Tuner<'_> {
                 "measuring between {who}: {}",
                 why.as_deref().unwrap_or("small packets pass, large ones do not")
             ))
-            .hint("homing bench net tells what is wrong; nothing is tuned on top of that")
+            .hint("`homing bench net` finds the fault; tuning starts once the network has none")
         })
     }
 
@@ -126,14 +126,14 @@ impl Tuner<'_> {
         let Some(bytes) = trial_mtu(trial) else { return Ok(()) };
         let lost = self.hosts.lost(bytes);
         if !lost.is_empty() {
-            return Err(format!("packets of {bytes} bytes do not come through: {}", lost.join(", ")));
+            return Err(format!("packets of {bytes} bytes do not arrive: {}", lost.join(", ")));
         }
         Ok(())
     }
 
     fn keep(&self, trial: &Trial, guarded: &Guarded, seen: &mut BTreeMap<String, Observed>) -> TrialResult {
         if let Err(why) = guarded.keep() {
-            return TrialResult::Failed(format!("it was better, and could not be kept: {why}"));
+            return TrialResult::Failed(format!("the new value was better, but keeping it failed: {why}"));
         }
         for (host, steps) in guarded.steps {
             let of = seen.entry(host.clone()).or_default();
@@ -150,12 +150,17 @@ impl Tuner<'_> {
         for host in hosts {
             match lasting::steps(trial, host, seen.entry(host.clone()).or_default()) {
                 Ok(steps) => drop(all.insert(host.clone(), steps)),
-                Err(why) => (self.reporter.note)(&format!("{host}: {} is lost at its next boot: {why}", trial.name)),
+                Err(why) => (self.reporter.note)(&format!(
+                    "{host}: {} is lost at the next boot of this host: {why}",
+                    trial.name
+                )),
             }
         }
         let phase = ChangePhase { name: "files for the next boot".into(), steps: all, ..ChangePhase::default() };
         let failed = carry_out(self.executor, &[phase], &mut |_| {});
-        let lost = failed.iter().map(|(host, why)| format!("{host}: {} is lost at its next boot: {why}", trial.name));
+        let lost = failed
+            .iter()
+            .map(|(host, why)| format!("{host}: {} is lost at the next boot of this host: {why}", trial.name));
         lost.for_each(|line| (self.reporter.note)(&line));
         failed.is_empty()
     }

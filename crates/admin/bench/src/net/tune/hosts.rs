@@ -22,10 +22,12 @@ pub fn look(executor: &SshExecutor, hosts: &Hosts) -> Result<BTreeMap<String, Ob
     for host in &hosts.known {
         let question = question(host.interface.as_deref());
         let said = observe(executor, std::slice::from_ref(&host.name), &question);
-        let there = said.into_values().next().unwrap_or(Err("it was not asked".into()));
-        let there = there.map_err(|why| Failure::system(format!("asking {}: {why}", host.name)))?;
+        let there = said.into_values().next().unwrap_or(Err("no result came from this host".into()));
+        let there =
+            there.map_err(|why| Failure::system(format!("reading the network settings of {}: {why}", host.name)))?;
         if there.uid != 0 {
-            let text = format!("you are user {} on {}, and root is needed to set anything", there.uid, host.name);
+            let text =
+                format!("you are user {} on {}, and only root may change its network settings", there.uid, host.name);
             return Err(Failure::system(text).hint("--sudo, or HOMING_SSH='ssh -l root'"));
         }
         seen.insert(host.name.clone(), there);
@@ -60,9 +62,9 @@ pub fn alone(hosts: &Hosts) -> Result<(), Failure> {
     if others.is_empty() {
         return Ok(());
     }
-    let text = format!("--mtu: {others} is on the segment too, and -w does not name it; nothing was changed");
+    let text = format!("--mtu: {others} is on the segment too, but not in -w; nothing was changed");
     Err(Failure::usage(text)
-        .hint("name all hosts of the segment, or say --not-all where the others have this MTU already"))
+        .hint("name all hosts of the segment in -w; add --not-all if the others have this MTU already"))
 }
 
 /// Returns the addresses that hosts have in their neighbour tables, without the hosts' own.
@@ -79,7 +81,7 @@ pub fn take_back(executor: &SshExecutor, names: &[String]) -> (Vec<String>, bool
     question.links = FactQuery::of_changes(changes).links;
     let seen = observe(executor, names, &question);
     let (mut phase, mut faults, mut well) =
-        (ChangePhase { name: "the way back".into(), ..ChangePhase::default() }, Vec::new(), true);
+        (ChangePhase { name: "undoing changes".into(), ..ChangePhase::default() }, Vec::new(), true);
     for (host, there) in seen {
         let mut there = match there {
             Ok(there) => there,

@@ -40,7 +40,7 @@ pub fn to_take_back(seen: &mut Observed) -> Vec<String> {
     seen.journal = own;
     things
         .into_iter()
-        .map(|thing| format!("{thing}: homing up has set it too; it stays, homing up --undo takes it back"))
+        .map(|thing| format!("{thing}: homing up has set it too; it stays until homing up --undo"))
         .collect()
 }
 
@@ -117,10 +117,7 @@ mod tests {
         plan(&[HostRequirement::file(up::FILE, format!("vm.swappiness = 1\n{both} = 3\n"))], &mut seen).unwrap();
         assert!(up::sets_key(&seen, both) && !up::sets_key(&seen, ours));
         let stays = to_take_back(&mut seen);
-        assert_eq!(
-            stays,
-            ["sysctl net.ipv4.tcp_wmem: homing up has set it too; it stays, homing up --undo takes it back"]
-        );
+        assert_eq!(stays, ["sysctl net.ipv4.tcp_wmem: homing up has set it too; it stays until homing up --undo"]);
         let back = homing_steps::undo(&seen);
         assert_eq!(back.steps.iter().map(|step| step.change.clone()).collect::<Vec<_>>(), [set(ours, "2", "1")]);
         // A value that a user set stays too.

@@ -47,10 +47,10 @@ impl Tuner<'_> {
     }
 
     fn both(&self, trial: &Trial, through: &Through, now: u32, hosts: &[String]) -> Result<Vec<Compared>, Failure> {
-        (self.reporter.progress)(&format!("{}: measured with {now} a server", trial.name));
+        (self.reporter.progress)(&format!("{}: measuring with {now} per server", trial.name));
         self.sample_mounts(through, now, hosts)?;
         let before = self.rates(through, now, hosts)?;
-        (self.reporter.progress)(&format!("{}: measured", trial.name));
+        (self.reporter.progress)(&format!("{}: measuring", trial.name));
         let after = self.rates(through, through.connections, hosts)?;
         let written = Compared::rates(Quantity::Written, before.written, after.written);
         Ok(written.into_iter().chain(Compared::rates(Quantity::Read, before.read, after.read)).collect())
@@ -80,7 +80,7 @@ impl Tuner<'_> {
             };
             said.iter().map(of).sum::<Option<f64>>()
         };
-        sum("written").zip(sum("read")).ok_or_else(|| Failure::system("a host did not tell what its mount carried"))
+        sum("written").zip(sum("read")).ok_or_else(|| Failure::system("a host printed no rate of its mount"))
     }
 
     fn carries(
@@ -141,7 +141,10 @@ impl Tuner<'_> {
         let failed = carry_out(self.executor, &[phase(&steps)], &mut |_| {});
         if !failed.is_empty() {
             let each: Vec<String> = failed.iter().map(|(host, why)| format!("{host}: {why}")).collect();
-            return Ok(TrialResult::Failed(format!("it was better, and could not be kept: {}", each.join("; "))));
+            return Ok(TrialResult::Failed(format!(
+                "the new value was better, but keeping it failed: {}",
+                each.join("; ")
+            )));
         }
         for (host, steps) in &steps {
             let there = seen.entry(host.clone()).or_default();
@@ -153,7 +156,7 @@ impl Tuner<'_> {
         let (file, number) = (nfs::FILE, through.connections);
         let back = self.file_back(hosts);
         Ok(TrialResult::Failed(format!(
-            "it was better, and {file} does not make it so: {}; {back}; nconnect={number} in fstab does",
+            "the new value was better, but {file} does not set it: {}; {back}; put nconnect={number} into /etc/fstab",
             why.message
         )))
     }
@@ -171,6 +174,6 @@ impl Tuner<'_> {
         }
         let failed = carry_out(self.executor, &[phase], &mut |_| {});
         let each: Vec<String> = failed.iter().map(|(host, why)| format!("{host}: {why}")).collect();
-        if each.is_empty() { "it is as it was".into() } else { each.join("; ") }
+        if each.is_empty() { "the file was restored".into() } else { each.join("; ") }
     }
 }

@@ -36,11 +36,11 @@ trap 'exit 1' HUP INT TERM
 trap '' PIPE
 mounted "$@"
 [ "$size" -gt 0 ] || exit 0
-mkdir -m 700 "$folder" || die "root may not write there, so it cannot be measured"
+mkdir -m 700 "$folder" || die "root may not write to $1, so homing cannot measure it"
 begun=$(date +%s%N); streams writes; rate written
-whole || die "not all could be written in $LONGEST s: is it full?"
+whole || die "writing to $1 did not end in $LONGEST s, or it is full"
 # A new mount knows nothing of what the old one wrote.
 umount "$point" && mounted "$@"
 begun=$(date +%s%N); streams reads; rate read
-[ ! -e "$point.slow" ] || die "not all could be read in $LONGEST s"
+[ ! -e "$point.slow" ] || die "reading from $1 did not end in $LONGEST s"
 exit 0

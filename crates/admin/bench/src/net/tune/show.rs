@@ -36,14 +36,14 @@ fn compared(one: &Compared) -> String {
 fn fate(trial: &Trial, fate: &TrialResult) -> String {
     match fate {
         TrialResult::Kept { .. } if trial.through.is_some() => {
-            "kept from the next mount on: unmount all of this server and mount it again, or boot".into()
+            "kept from the next mount on: unmount all exports of this server and mount them again, or reboot".into()
         }
         TrialResult::Left if trial.through.is_some() => {
-            "no better by more than the noise, or something is worse".into()
+            "not kept: the gain is below the noise, or another rate fell".into()
         }
         TrialResult::Kept { lasting: true } => "kept, also after a boot".into(),
         TrialResult::Kept { lasting: false } => "kept until the next boot".into(),
-        TrialResult::Left => "no better by more than the noise, or something is worse; taken back".into(),
+        TrialResult::Left => "undone: the gain is below the noise, or another rate fell".into(),
         TrialResult::Failed(why) => format!("not possible: {why}"),
     }
 }

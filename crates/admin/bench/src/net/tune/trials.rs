@@ -130,20 +130,20 @@ pub fn trials(hosts: &[Facts], wish: &TuningOptions) -> (Vec<Trial>, Vec<String>
 fn of_kind(kind: TunableKind, hosts: &[Facts], wish: &TuningOptions) -> Result<Vec<Trial>, String> {
     let one = |name: String, of: &dyn Fn(&Facts) -> Vec<HostRequirement>| trial(kind, name, hosts, of);
     match kind {
-        TunableKind::Offloads => settings(hosts, "offload ", "no interface lets them be set")
-            .and_then(|()| one("all offloads".into(), &offloads).ok_or("all are on that can be set".into())),
-        TunableKind::Rings => {
-            settings(hosts, "ring ", "no interface has any that can be set: it is virtual, or its driver does not tell")
-                .and_then(|()| {
-                    one("rings as large as they can be".into(), &rings).ok_or("they are as large as they can be".into())
-                })
-        }
-        TunableKind::Queues => settings(hosts, "channels ", "no interface has any that can be set").and_then(|()| {
-            one("a queue a processor".into(), &queues)
-                .ok_or("there are as many as processors, or as there can be".into())
+        TunableKind::Offloads => settings(hosts, "offload ", "no interface allows it")
+            .and_then(|()| one("all offloads".into(), &offloads).ok_or("all offloads that can be set are on".into())),
+        TunableKind::Rings => settings(
+            hosts,
+            "ring ",
+            "no interface has rings that can be set: it is virtual, or its driver does not report them",
+        )
+        .and_then(|()| one("largest rings".into(), &rings).ok_or("all rings have their largest size".into())),
+        TunableKind::Queues => settings(hosts, "channels ", "no interface has queues that can be set").and_then(|()| {
+            one("one queue per processor".into(), &queues)
+                .ok_or("each interface has a queue per processor, or as many as it can".into())
         }),
-        TunableKind::Coalescing => settings(hosts, "coalesce ", "no interface lets it be set").and_then(|()| {
-            one("interrupts at once".into(), &at_once).ok_or("no interface waits with its interrupts".into())
+        TunableKind::Coalescing => settings(hosts, "coalesce ", "no interface allows it").and_then(|()| {
+            one("interrupts without delay".into(), &at_once).ok_or("no interface delays its interrupts".into())
         }),
         TunableKind::Congestion => return congestion(hosts),
         TunableKind::Buffers => {
@@ -151,7 +151,7 @@ fn of_kind(kind: TunableKind, hosts: &[Facts], wish: &TuningOptions) -> Result<V
             let wanted = USUAL.map(|(key, least)| (key, buffer(hosts, key, least)));
             let name = "larger socket buffers".to_string();
             one(name, &|facts| wanted.iter().filter_map(|(key, most)| larger(facts, key, *most)).collect())
-                .ok_or("a connection may have more under way on each host than these links take".into())
+                .ok_or("the buffers of each host are larger than these links can fill".into())
         }
         TunableKind::Mtu => return mtu(hosts, wish.mtu),
         TunableKind::Nconnect => return nconnect(hosts, wish.until_boot),
@@ -239,15 +239,13 @@ fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
         trial(TunableKind::Congestion, format!("congestion control {name}"), hosts, &wanted)
     };
     let all: Vec<Trial> = others.filter_map(of).collect();
-    if all.is_empty() { Err("no other is loaded on all hosts".into()) } else { Ok(all) }
+    if all.is_empty() { Err("no other congestion control is loaded on all hosts".into()) } else { Ok(all) }
 }
 
 /// Returns an error if the cluster file sets one of the keys: it has the user's own choice.
 fn told_by_up(hosts: &[Facts], keys: &[&str]) -> Result<(), String> {
     let of_up = |key: &&&str| hosts.iter().any(|facts| up::sets_key(&facts.seen, key));
-    keys.iter()
-        .find(of_up)
-        .map_or(Ok(()), |key| Err(format!("the cluster file says what {key} is to be: homing up has set it")))
+    keys.iter().find(of_up).map_or(Ok(()), |key| Err(format!("the cluster file sets {key}, and homing up has set it")))
 }
 
 fn largest(facts: &Facts, key: &str) -> Option<u64> {
@@ -271,24 +269,25 @@ fn larger(facts: &Facts, key: &str, most: u64) -> Option<HostRequirement> {
 
 /// Sets the MTU on all hosts or on none.
 fn mtu(hosts: &[Facts], wanted: Option<u32>) -> Result<Vec<Trial>, String> {
-    let bytes = wanted.ok_or("--mtu BYTES, for all hosts of a segment, whose switches must take as much already")?;
+    let bytes = wanted
+        .ok_or("name a size with --mtu BYTES, for all hosts of a segment; its switches must accept it already")?;
     let of = |facts: &Facts| own(facts).find(|(name, _)| *name == "mtu").map(|(_, setting)| setting.clone());
     let refuses = |facts: &&Facts| of(facts).is_none_or(|setting| setting.most.is_some_and(|most| most < bytes));
     let small: NodeSet = hosts.iter().filter(refuses).map(|facts| facts.host.clone()).collect();
     if !small.is_empty() {
-        return Err(format!("the interface of {small} takes no MTU of {bytes}"));
+        return Err(format!("the interface of {small} does not accept an MTU of {bytes}"));
     }
     let differs = |facts: &Facts| of(facts).is_some_and(|setting| setting.value != bytes.to_string());
     let one = |facts: &Facts| if differs(facts) { vec![link(facts, "mtu", bytes)] } else { Vec::new() };
     let trial = trial(TunableKind::Mtu, format!("MTU {bytes}"), hosts, &one);
-    trial.map(|trial| vec![trial]).ok_or(format!("all hosts have the MTU {bytes}"))
+    trial.map(|trial| vec![trial]).ok_or(format!("all hosts have the MTU {bytes} already"))
 }
 
 /// Tries connections on all hosts that mount the same export of one server. Few hosts load the link of a server as
 /// much as one.
 fn nconnect(hosts: &[Facts], until_boot: bool) -> Result<Vec<Trial>, String> {
     if until_boot {
-        return Err("it holds from the next mount on, which --until-boot does not reach".into());
+        return Err("it takes effect at the next mount, and --until-boot writes no file for that".into());
     }
     let mut by_mount: Vec<(Mounted, Vec<&Facts>)> = Vec::new();
     let mounts = hosts.iter().flat_map(|facts| nfs::mounted(&facts.seen).into_iter().map(move |mount| (facts, mount)));
@@ -303,7 +302,7 @@ fn nconnect(hosts: &[Facts], until_boot: bool) -> Result<Vec<Trial>, String> {
         let few = |facts: &&&Facts| nfs::connections(&facts.seen, &mounted.server) < connections;
         let wanted: BTreeMap<String, Vec<HostRequirement>> =
             all.iter().filter(few).map(|facts| (facts.host.clone(), Vec::new())).collect();
-        let name = format!("{connections} connections of mounts of {}", mounted.server);
+        let name = format!("{connections} connections to {} per mount", mounted.server);
         let through = Some(Through { mounted: mounted.clone(), connections });
         (!wanted.is_empty()).then_some(Trial { kind: TunableKind::Nconnect, name, wanted, through })
     };
@@ -311,9 +310,9 @@ fn nconnect(hosts: &[Facts], until_boot: bool) -> Result<Vec<Trial>, String> {
         by_mount.iter().flat_map(|one| CONNECTIONS.into_iter().filter_map(move |number| of(one, number))).collect();
     match (all.is_empty(), by_mount.is_empty(), lines.is_empty()) {
         (false, ..) => Ok(all),
-        (_, false, _) => Err("mounts have as many connections as are tried".into()),
-        (_, _, false) => Err("lines of fstab say nconnect, which counts more than what is set here".into()),
-        _ => Err("no host mounts anything by NFS 4".into()),
+        (_, false, _) => Err("all mounts already have the most connections that homing tries".into()),
+        (_, _, false) => Err("lines of /etc/fstab have nconnect, which overrides the value set here".into()),
+        _ => Err("no host has a mount of NFS 4".into()),
     }
 }
 
@@ -366,15 +365,15 @@ mod tests {
             told,
             [
                 "all offloads: offload tx=on,offload tso=on",
-                "rings as large as they can be: ring rx=4096",
-                "a queue a processor: channels combined=4",
-                "interrupts at once: coalesce adaptive-rx=off,coalesce rx-usecs=0",
+                "largest rings: ring rx=4096",
+                "one queue per processor: channels combined=4",
+                "interrupts without delay: coalesce adaptive-rx=off,coalesce rx-usecs=0",
                 "congestion control bbr: net.ipv4.tcp_congestion_control=bbr",
                 "larger socket buffers: net.ipv4.tcp_wmem=4096 16384 4194304",
                 "MTU 9000: mtu=9000",
             ]
         );
-        assert_eq!(left, ["nconnect: not tried: no host mounts anything by NFS 4"]);
+        assert_eq!(left, ["nconnect: not tried: no host has a mount of NFS 4"]);
         let bare = Facts { host: "n3".into(), interface: "eth0".into(), ..Facts::default() };
         let (all, left) = trials(&[bare], &TuningOptions::default());
         assert_eq!((all.len(), left.len()), (0, 8), "{left:?}");
@@ -385,7 +384,10 @@ mod tests {
         let small = host("n2", "mtu\n1500\nmaxmtu 1500\n", &[]);
         let wish = TuningOptions { only: vec![TunableKind::Mtu], mtu: Some(9000), ..TuningOptions::default() };
         let (all, left) = trials(&[host("n1", CARD, &[]), small], &wish);
-        assert_eq!((all.len(), left), (0, vec!["mtu: not tried: the interface of n2 takes no MTU of 9000".into()]));
+        assert_eq!(
+            (all.len(), left),
+            (0, vec!["mtu: not tried: the interface of n2 does not accept an MTU of 9000".into()])
+        );
     }
 
     #[test]
@@ -403,10 +405,10 @@ mod tests {
         let hosts = [of("n1", ""), few, of("n3", "n1:/home rw,vers=4.2,nconnect=4\n")];
         assert_eq!(
             told(&hosts),
-            ["4 connections of mounts of n1 on [\"n2\"]", "8 connections of mounts of n1 on [\"n2\", \"n3\"]"]
+            ["4 connections to n1 per mount on [\"n2\"]", "8 connections to n1 per mount on [\"n2\", \"n3\"]"]
         );
-        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=2\nfstab n1:/\n")])[0].starts_with("lines of fstab"));
-        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=8\n")])[0].starts_with("mounts have as many"));
+        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=2\nfstab n1:/\n")])[0].starts_with("lines of /etc/fstab"));
+        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=8\n")])[0].starts_with("all mounts have as many"));
         assert!(nconnect(&hosts, true).is_err());
     }
 }

@@ -10,7 +10,7 @@ pub fn advice(sweep: &Sweep) -> Vec<String> {
     let (Some(best), Some(gain)) = (sweep.best(), sweep.gain()) else { return Vec::new() };
     if gain < WORTH {
         let percent = (WORTH - 1.0) * 100.0;
-        return vec![format!("the default is best: nothing that was tried is more than {percent:.0} % ahead of it")];
+        return vec![format!("the default is best: no other setting was more than {percent:.0} % faster")];
     }
     let mut lines = vec![format!("best: {} ({gain:.2} times the default)", best.setting.options())];
     lines.extend(best.setting.block.map(|block| {

@@ -38,12 +38,15 @@ impl Sweep {
         let old = Sweep { file: new.file.clone(), ..load(file)? };
         if (&old.source, &old.host, old.size) != (&new.source, &new.host, new.size) {
             let what = format!("{} of {} with {} bytes", old.source, old.host, old.size);
-            return Err(Failure::usage(format!("{} holds another sweep: {what}", file.display()))
-                .hint("give --save another file, or remove this one"));
+            return Err(Failure::usage(format!("{} has the results of another sweep: {what}", file.display()))
+                .hint("name another file with --save, or remove this one"));
         }
         if !old.tries.is_empty() {
             let before = old.tries.len();
-            (bench.tell.note)(&format!("{}: {before} settings were measured before, the rest follows", file.display()));
+            (bench.tell.note)(&format!(
+                "{}: {before} settings are measured already; homing measures the rest",
+                file.display()
+            ));
         }
         Ok(old)
     }
@@ -84,7 +87,7 @@ impl Sweep {
 }
 
 fn load(file: &Path) -> Result<Sweep, Failure> {
-    let wrong = |e: String| Failure::usage(format!("{} holds no sweep: {e}", file.display()));
+    let wrong = |e: String| Failure::usage(format!("{} is not a file of a sweep: {e}", file.display()));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
     serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))
 }

@@ -8,7 +8,7 @@ use homing_report::chart::{self, Series};
 /// Draws a sweep; `dropped` are the hosts whose caches were dropped before reads.
 pub fn page(path: &str, dropped: &[String], sweep: &Sweep) -> String {
     let tries = &sweep.tries;
-    let mut body = chart::list("What to use", &advice(sweep));
+    let mut body = chart::list("Recommended settings", &advice(sweep));
     let mut blocks: Vec<Option<u64>> = tries.iter().map(|t| t.setting.block).collect();
     blocks.dedup();
     for block in blocks {
@@ -47,14 +47,17 @@ fn about(dropped: &[String], sweep: &Sweep) -> Vec<String> {
             sweep.size / 1_000_000
         ),
         format!(
-            "before each read it is mounted anew, and the caches of {} are dropped; a setting that was measured \
-             more than once counts with its mean",
+            "before each read homing mounts it again and drops the caches of {}; a setting measured more than once \
+             counts with its mean",
             dropped.join(", ")
         ),
     ];
     if !sweep.same.is_empty() {
         let each: Vec<String> = sweep.same.iter().map(|s| s.options()).collect();
-        lines.push(format!("both sides settled on what was measured already with {}", each.join("; ")));
+        lines.push(format!(
+            "not measured again, because client and server agreed on sizes already measured: {}",
+            each.join("; ")
+        ));
     }
     lines
 }
@@ -136,11 +139,10 @@ mod tests {
         assert!(page.contains(">128 KiB (default)<") && page.contains(">64 KiB<"), "{page}");
         assert_eq!(page.matches("<circle").count(), 2 * 4 + 2 * 3, "a point for each setting and direction");
         assert!(page.contains("<td>13.0 (12.0, 14.0)</td>"), "{page}");
-        assert!(
-            page.contains(
-                "both sides settled on what was measured already with hard,vers=4.2,nconnect=1,rsize=1048576"
-            )
-        );
-        assert!(page.contains("the caches of n2 are dropped"));
+        assert!(page.contains(
+            "not measured again, because client and server agreed on sizes already measured: \
+                 hard,vers=4.2,nconnect=1,rsize=1048576"
+        ));
+        assert!(page.contains("drops the caches of n2;"));
     }
 }

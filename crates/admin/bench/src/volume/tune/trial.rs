@@ -87,13 +87,13 @@ fn mean(values: &[f64]) -> f64 {
 /// Mounts for a trial, and returns the values that both sides settled on.
 pub fn mount(bench: &Bench, source: &str, setting: TrialOptions) -> Result<String, Failure> {
     let script = sh(MOUNT, &[source, &setting.options(), POINT]);
-    let said = bench.all(&bench.setup.hosts[..1], |_, _| script.clone(), "mounting for a trial")?.remove(0);
+    let said = bench.all(&bench.setup.hosts[..1], |_, _| script.clone(), "mounting the export for a trial")?.remove(0);
     Ok(said.trim().into())
 }
 
 /// Removes the trial mount, if there is one.
 pub fn unmount(bench: &Bench) -> Result<(), Failure> {
-    bench.all(&bench.setup.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "taking the trial mount away").map(drop)
+    bench.all(&bench.setup.hosts[..1], |_, _| sh(UNMOUNT, &[POINT]), "unmounting the trial mount").map(drop)
 }
 
 /// Measures the mounted setting once more.
@@ -114,7 +114,7 @@ fn rate(bench: &Bench, op: FioOperation) -> Result<f64, Failure> {
     let case = Case { op, bs: "1M".into(), clients: 1, copies: None };
     let folder = format!("{POINT}/.homing-tune");
     let texts = bench.all(&bench.setup.hosts[..1], |_, _| fio::argv(&case, &folder, bench, 0), "measuring")?;
-    let row = fio::row(&case, &texts).ok_or_else(|| Failure::system("fio's answer is not understood"))?;
+    let row = fio::row(&case, &texts).ok_or_else(|| Failure::system("homing cannot read the output of fio"))?;
     Ok(row.mb_per_s)
 }
 
