@@ -136,7 +136,7 @@ impl Cluster {
 }
 
 fn ranges(text: &str) -> Result<NodeSet, Failure> {
-    let wrong = |e| Failure::usage(format!("{text:?} is no set of numbers: {e}"));
+    let wrong = |e| Failure::usage(format!("{text:?} is not a set of numbers: {e}"));
     let mut set = NodeSet::default();
     for word in text.split_whitespace() {
         set = set.union(&NodeSet::parse_ranges(word).map_err(wrong)?);

@@ -52,16 +52,16 @@ impl Cost {
         let odd =
             prices.into_iter().find_map(|(key, price)| Some((key, price.filter(|p| !(0.0..HIGHEST).contains(p))?)));
         if let Some((key, price)) = odd {
-            return Some((key, format!("{key} = {price} in [cost] is no price: 0 or more")));
+            return Some((key, format!("{key} = {price} in [cost] is not a price: it must be 0 or more")));
         }
         match (self.host_hour, self.host_price, self.host_years) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
                 Some(("host_hour", "[cost] has host_hour, or host_price and host_years, but not both".into()))
             }
-            (_, Some(_), None) => Some(("host_price", "host_price in [cost] needs host_years beside it".into())),
-            (_, None, Some(_)) => Some(("host_years", "host_years in [cost] needs host_price beside it".into())),
+            (_, Some(_), None) => Some(("host_price", "host_price in [cost] needs host_years too".into())),
+            (_, None, Some(_)) => Some(("host_years", "host_years in [cost] needs host_price too".into())),
             (.., Some(years)) if !(years > 0.0 && years < 100.0) => {
-                Some(("host_years", format!("host_years = {years} in [cost] are no years")))
+                Some(("host_years", format!("host_years = {years} in [cost] is not a number of years above 0")))
             }
             _ if prices.iter().all(|(_, price)| price.is_none()) => {
                 Some(("[cost]", "[cost] has no price: host_hour = 0.12, kwh = 0.30".into()))
@@ -101,14 +101,14 @@ mod tests {
     #[test]
     fn prices_that_cannot_be_are_named() {
         for (text, key, words) in [
-            ("host_hour = -1", "host_hour", "no price"),
-            ("kwh = nan", "kwh", "no price"),
-            ("gb_month = inf", "gb_month", "no price"),
+            ("host_hour = -1", "host_hour", "not a price"),
+            ("kwh = nan", "kwh", "not a price"),
+            ("gb_month = inf", "gb_month", "not a price"),
             ("host_hour = 1\nhost_price = 1\nhost_years = 1", "host_hour", "not both"),
             ("host_hour = 1\nhost_years = 1", "host_hour", "not both"),
-            ("host_price = 1", "host_price", "host_years beside"),
-            ("host_years = 1", "host_years", "host_price beside"),
-            ("host_price = 1\nhost_years = 0", "host_years", "no years"),
+            ("host_price = 1", "host_price", "host_years too"),
+            ("host_years = 1", "host_years", "host_price too"),
+            ("host_price = 1\nhost_years = 0", "host_years", "not a number of years"),
             ("", "[cost]", "no price"),
         ] {
             let (at, why) = cost(text).fault().unwrap_or_else(|| panic!("{text}"));

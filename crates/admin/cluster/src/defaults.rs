@@ -20,7 +20,7 @@ pub fn own(check: ArgumentCheck) -> Result<Vec<OsString>, Failure> {
     match text_of(&path) {
         Ok(text) => options(&text, check).map_err(|(line, why)| {
             Failure::usage(format!("config file {}, line {line}: {why}", path.display()))
-                .hint("correct that line; HOMING_CONFIG= reads none; homing run --help lists the options")
+                .hint("correct that line; HOMING_CONFIG= reads no config file; homing run --help lists the options")
         }),
         Err(e) if usual && matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
         Err(e) => Err(Failure::usage(format!("cannot read the config file {}: {e}", path.display()))),
@@ -36,7 +36,10 @@ fn options(text: &str, check: ArgumentCheck) -> Result<Vec<OsString>, (usize, St
     for (table, keys) in file {
         if table != "run" {
             let line = line_of(text, keys.span().start);
-            return Err((line, format!("unknown table [{table}]; there is [run], for homing run and homing plan")));
+            return Err((
+                line,
+                format!("unknown table [{table}]; the only one is [run], for homing run and homing plan"),
+            ));
         }
         for (key, value) in keys.into_inner() {
             let line = line_of(text, value.span().start);
@@ -59,12 +62,12 @@ fn option(key: &str, value: Value) -> Result<Vec<OsString>, String> {
         Value::String(text) => Ok(vec![format!("--{key}={text}").into()]),
         Value::Integer(n) => Ok(vec![format!("--{key}={n}").into()]),
         Value::Float(n) => Ok(vec![format!("--{key}={n}").into()]),
-        Value::Array(values) if values.is_empty() => Err("an empty list gives no option; remove the line".into()),
+        Value::Array(values) if values.is_empty() => Err("an empty list sets no option; remove the line".into()),
         Value::Array(values) => {
             let each: Result<Vec<_>, _> = values.into_iter().map(|value| option(key, value)).collect();
             Ok(each?.concat())
         }
-        Value::Table(_) | Value::Datetime(_) => Err("it takes true, a text, a number or a list".into()),
+        Value::Table(_) | Value::Datetime(_) => Err("the value must be true, a text, a number or a list".into()),
     }
 }
 

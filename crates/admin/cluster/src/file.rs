@@ -177,9 +177,7 @@ pub(super) fn named() -> Option<PathBuf> {
 fn say_once(why: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
-        homing_os::say!(
-            "homing: ./{HERE} was not read: {why}; if its hosts are to be used, name it: --cluster ./{HERE}"
-        );
+        homing_os::say!("homing: ./{HERE} was not read: {why}; to use its hosts, name it: --cluster ./{HERE}");
     });
 }
 
@@ -207,7 +205,7 @@ fn distrust(path: &Path) -> Option<String> {
 /// others cannot replace the user's files.
 fn writable_by_others(what: &str, meta: &Metadata, user: u32) -> Option<String> {
     if meta.uid() != user && meta.uid() != 0 {
-        return Some(format!("{what} belongs to {}", homing_queue::user_name(meta.uid())));
+        return Some(format!("{what} belongs to user {}", homing_queue::user_name(meta.uid())));
     }
     let shared = meta.is_dir() && meta.mode() & 0o1000 != 0;
     (!shared && meta.mode() & 0o022 != 0).then(|| format!("others may write {what} (chmod go-w)"))
@@ -256,8 +254,9 @@ fn parse(text: &str) -> Result<ClusterFile, (usize, String)> {
     for (name, queue) in &settings.queue {
         if let Some((index, value)) = queue.load.iter().find(|(_, v)| homing_queue::thresholds(v).is_none()) {
             let at = text.find(value.as_str()).unwrap_or(0);
-            let why =
-                format!("{index} = {value:?} in [queue.{name}] are no thresholds: \"1500/4000\", \"1500\", \"/4000\"");
+            let why = format!(
+                "{index} = {value:?} in [queue.{name}] is not a pair of thresholds: \"1500/4000\", \"1500\", \"/4000\""
+            );
             return Err((line_of(text, at), why));
         }
     }
@@ -287,7 +286,10 @@ fn by_host(sections: BTreeMap<String, HostSection>) -> Result<BTreeMap<String, H
     for (set, section) in sets {
         let hosts = NodeSet::parse(&set).map_err(|e| (set.clone(), format!("[host.{set:?}]: no node set: {e}")))?;
         if !section.addresses.is_empty() {
-            return Err((set.clone(), format!("[host.{set:?}]: addresses are of one host; give each its own section")));
+            return Err((
+                set.clone(),
+                format!("[host.{set:?}]: addresses belong to one host; write a section for each host"),
+            ));
         }
         for host in hosts.iter().map(String::from) {
             if let Some(other) = from.insert(host.clone(), set.clone()) {
@@ -318,14 +320,17 @@ fn odd_text(text: &str) -> Option<(usize, String)> {
     let (path, key) = find("up", "up", whole.get("up")?)?;
     let begin = text.find("[up").unwrap_or(0);
     let at = begin + text[begin..].find(&key).unwrap_or(0);
-    Some((at, format!("{path} has a control character (a newline, a tab) in it, and would be two lines of a file")))
+    Some((
+        at,
+        format!("{path} has a control character (a newline, a tab), which would break the file that homing up writes"),
+    ))
 }
 
 /// Returns the fault of a locator that the site defines.
 fn odd_locator(own: &OwnLocator) -> Option<String> {
     let mount = Mount { point: "/".into(), fstype: own.fstype.clone(), source: "".into() };
     if !FileSystemKind::of(&mount).is_network() {
-        return Some(format!("fstype = {:?} is no type of a file system that several hosts have", own.fstype));
+        return Some(format!("fstype = {:?} is not a type of network file system", own.fstype));
     }
     own.command.trim().is_empty().then(|| "command = \"...\" is missing".into())
 }
@@ -348,7 +353,7 @@ mod tests {
             ("\n[host.\"n[1-\"]\nslots = 2\n", 2, vec!["n[1-", "no node set"]),
             ("[host.\"n[1-2]\"]\n[host.\"n2,n3\"]\n", 1, vec!["n2 is in", "n2,n3"]),
             ("[host.\"@web\"]\nslots = 2\n", 1, vec!["@web", "no node set"]),
-            ("[host.\"n[1-2]\"]\naddresses = { data = \"10.0.0.1\" }\n", 1, vec!["n[1-2]", "of one host"]),
+            ("[host.\"n[1-2]\"]\naddresses = { data = \"10.0.0.1\" }\n", 1, vec!["n[1-2]", "belong to one host"]),
             ("[queue.a]\nprio = 3\n", 2, vec!["`prio`", "`priority`", "`per_user`"]),
             ("\n\nqueues = 1\n", 3, vec!["`queues`", "`queue`", "`groups`"]),
             ("[queue.a]\nload = { bio = \"x\" }\n", 2, vec!["bio", "thresholds"]),
@@ -359,7 +364,11 @@ mod tests {
             ("[switch.a]\nuplink = \"fast\"\n", 2, vec!["\"fast\"", "10G"]),
             ("[switch.a]\nhost = \"n1\"\n", 2, vec!["`host`", "`hosts`", "`uplink`"]),
             ("[switch.a]\nhosts = \"n1\"\n[switch.b]\nhosts = \"n[1-2]\"\n", 3, vec!["switch.b", "n1", "already"]),
-            ("\n[locator.a]\nfstype = \"ext4\"\ncommand = \"x\"\n", 2, vec!["locator.a", "\"ext4\"", "several hosts"]),
+            (
+                "\n[locator.a]\nfstype = \"ext4\"\ncommand = \"x\"\n",
+                2,
+                vec!["locator.a", "\"ext4\"", "network file system"],
+            ),
             ("[locator.a]\nfstype = \"beegfs\"\n", 1, vec!["`command`"]),
             ("[locator.a]\nfstype = \"beegfs\"\ncommand = \" \"\n", 1, vec!["locator.a", "command"]),
             ("[up.user.a]\nshell = \"/bin/a\\nb\"\n", 2, vec!["up.user.a.shell", "control character"]),

@@ -7,8 +7,8 @@ use homing_slurm::{Allocation, NodeChoice, NodeWishes, Seat, SlurmNode, WorkerRe
 
 /// Chooses the nodes of a partition, or of a reservation, that a run requests.
 pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &NodeWishes) -> Result<NodeChoice, Failure> {
-    let mut nodes =
-        ask::nodes(partition.as_deref()).map_err(|e| Failure::system(e).hint("sinfo; or run here with --on local"))?;
+    let mut nodes = ask::nodes(partition.as_deref())
+        .map_err(|e| Failure::system(e).hint("sinfo shows whether Slurm answers; --on local runs on this machine"))?;
     if nodes.is_empty() {
         let text = partition.map_or("Slurm has no nodes".into(), |p| format!("Slurm has no partition {p} with nodes"));
         return Err(Failure::usage(text).hint("sinfo lists the partitions"));
@@ -23,7 +23,12 @@ pub fn choice(partition: Option<String>, reservation: Option<&str>, wish: &NodeW
         return Err(none_fits(&nodes, wish));
     }
     for node in nodes.iter().filter(|n| !n.is_usable(wish.in_reservation) && holds(n, wish)) {
-        homing_os::say!("homing: {} holds data and is {}: {}", node.name, node.state, because(&node.reason));
+        homing_os::say!(
+            "homing: {} holds data, and Slurm reports it {}: {}",
+            node.name,
+            node.state,
+            because(&node.reason)
+        );
     }
     Ok(choice)
 }
@@ -39,10 +44,10 @@ fn because(reason: &str) -> &str {
 fn none_fits(nodes: &[SlurmNode], wish: &NodeWishes) -> Failure {
     let states: Vec<String> = nodes.iter().take(8).map(|n| format!("{} {}", n.name, n.state)).collect();
     let text = match nodes.iter().any(|n| n.is_usable(wish.in_reservation)) {
-        true => "no node of the partition has room for one such task, or none is among --hosts".to_string(),
+        true => "no node of the partition has room for one task, or none of them is in --hosts".to_string(),
         false => format!("no node of the partition can be used: {}", states.join(", ")),
     };
-    Failure::usage(text).hint("sinfo -N -l; --partition NAME takes another")
+    Failure::usage(text).hint("sinfo -N -l shows the nodes; --partition NAME names another partition")
 }
 
 /// Adds addresses to the aliases of nodes: a file system may know its servers by address only.
@@ -75,7 +80,7 @@ pub fn within(allocation: &Allocation, wish: &NodeWishes, request: &WorkerReques
     let seats = choose(&nodes, &all).seats;
     if seats.is_empty() {
         let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
-        let text = format!("job {} has no node with room for such a task; it has {}", allocation.job, names.join(","));
+        let text = format!("no node of Slurm job {} has room for one task; it has {}", allocation.job, names.join(","));
         return Err(Failure::usage(text));
     }
     let request = WorkerRequest { within: Some(allocation.job.clone()), ..request.clone() };

@@ -27,7 +27,7 @@ pub fn home(finder: &Finder, directory: &Path, known: &[ClusterHost], own: &str)
         FileSystemKind::Nfs => {
             let (server, path) = locator.server_of(directory).ok_or("the mount table does not name its server")?;
             let host = host_of(&server, known)
-                .ok_or_else(|| format!("{server} is not a host of the cluster that takes jobs"))?;
+                .ok_or_else(|| format!("{server}, its server, is not a host of the cluster that takes jobs"))?;
             Ok(HomeLocation { host: host.into(), path: Some(path) })
         }
         _ => {
@@ -35,7 +35,7 @@ pub fn home(finder: &Finder, directory: &Path, known: &[ClusterHost], own: &str)
             let bytes = bytes(&finder.folder(directory, LOOKED_AT).shared, known);
             let best = bytes.into_iter().max_by_key(|(_, bytes)| *bytes);
             let (host, _) =
-                best.ok_or_else(|| format!("no host of the cluster is known to hold files of {}", volume.name))?;
+                best.ok_or_else(|| format!("homing knows no host of the cluster that holds files of {}", volume.name))?;
             Ok(HomeLocation { host, path: None })
         }
     }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], only: bool) -> Result<(), Failure> {
     let bytes = match found(spec, inputs) {
         Err(why) if !only => {
-            say!("{why}; the job may run anywhere");
+            say!("{why}; the job may run on any host");
             return Ok(());
         }
         found => found?.0,
@@ -23,8 +23,8 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], only: bool) -> Result<(), Fa
     spec.near = near(bytes);
     spec.near_only = only;
     if only && spec.near.is_empty() {
-        return Err(Failure::usage("--place only: no host is known to hold what the job reads")
-            .hint("homing where FILE; name files by --near PATH"));
+        return Err(Failure::usage("--place only: homing knows no host that holds the inputs of the job")
+            .hint("homing where FILE shows the hosts of a file; --near PATH names an input"));
     }
     Ok(())
 }

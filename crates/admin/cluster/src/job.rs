@@ -39,22 +39,24 @@ impl Cluster {
         let known: BTreeSet<&str> = all.iter().filter_map(|h| of(h)).flatten().map(|(net, _)| net.as_str()).collect();
         if !known.contains(name) {
             let known = if known.is_empty() { "none".into() } else { Vec::from_iter(known).join(", ") };
-            return Err(refused(format!("no host of the cluster file has an address in it; known: {known}"))
-                .hint(format!("[host.NAME] addresses = {{ {name} = \"10.2.0.1\" }}")));
+            return Err(refused(format!(
+                "no host of the cluster file has an address in this network; known networks: {known}"
+            ))
+            .hint(format!("[host.NAME] addresses = {{ {name} = \"10.2.0.1\" }}")));
         }
         let on = |host: &str| of(host).and_then(|nets| nets.get(name)).copied();
         if let Some(host) = hosts.iter().find(|host| on(host).is_none()) {
-            return Err(refused(format!("{host} has no address in it, and is a host of the job"))
+            return Err(refused(format!("{host} is a host of the job and has no address in this network"))
                 .hint(format!("[host.{host}] addresses = {{ {name} = \"10.2.0.1\" }}")));
         }
         let hosts = if hosts.is_empty() { all.iter().map(|host| host.as_str()).collect() } else { hosts.to_vec() };
         let inside: Vec<IpAddr> = hosts.iter().filter_map(|host| on(host)).collect();
         let subnet = network::subnet(&inside)
-            .ok_or_else(|| refused("its addresses are of IPv4 and IPv6; MPI takes one of them".into()))?;
+            .ok_or_else(|| refused("its addresses are of IPv4 and IPv6; MPI accepts only one of the two".into()))?;
         let mut others = hosts.iter().filter_map(|host| of(host)).flatten().filter(|(net, _)| *net != name);
         match others.find(|(_, address)| network::has(&subnet, **address)) {
             Some((net, address)) => Err(refused(format!(
-                "{subnet} has its addresses, and {address} of {net} too: MPI could not tell them apart"
+                "its subnet {subnet} also contains {address} of {net}: MPI cannot distinguish the two networks"
             ))),
             None => Ok(network::variables(name, &subnet)),
         }
@@ -99,9 +101,9 @@ mod tests {
         let ib = "addresses = { ib = \"10.2.0.6\" }";
         assert_eq!(of(ib, &[]).as_deref(), Ok("10.2.0.0/29"));
         assert_eq!(of(ib, &["a"]).as_deref(), Ok("10.2.0.1/32"));
-        assert!(of("", &["a", "b"]).unwrap_err().contains("b has no address in it"));
+        assert!(of("", &["a", "b"]).unwrap_err().contains("b is a host of the job and has no address"));
         assert!(of("addresses = { ib = \"fd00::1\" }", &[]).unwrap_err().contains("IPv4 and IPv6"));
-        assert!(of("addresses = { ib = \"10.8.0.1\" }", &[]).unwrap_err().contains("10.9.0.1 of eth too"));
-        assert!(cluster("").network_of("ib", &[]).unwrap_err().message.contains("known: none"));
+        assert!(of("addresses = { ib = \"10.8.0.1\" }", &[]).unwrap_err().contains("10.9.0.1 of eth: "));
+        assert!(cluster("").network_of("ib", &[]).unwrap_err().message.contains("known networks: none"));
     }
 }

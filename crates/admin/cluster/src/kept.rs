@@ -20,7 +20,7 @@ impl Cluster {
         let why = |host: &String| {
             let is_here = HostPlan::named(host.clone(), None).via == Via::Local;
             let said = || keep.contains(host).then(|| "keep in [power]".to_string());
-            let holds = || holders.get(host).map(|volume| format!("it holds bytes of the volume {volume}"));
+            let holds = || holders.get(host).map(|volume| format!("it stores files of the volume {volume}"));
             let serves = || {
                 let called = called(self, host);
                 servers.iter().find(|(server, _)| leases::is_one_of(server, &called)).map(|(_, why)| why.clone())
@@ -45,7 +45,7 @@ fn servers(cluster: &Cluster) -> Vec<(String, String)> {
         .filter(|mount| matches!(FileSystemKind::of(mount), FileSystemKind::Nfs | FileSystemKind::Sshfs))
         .map(|mount| {
             let point = mount.point.display();
-            (homing_mounts::nfs::server(&mount), format!("{point} of this machine lies there"))
+            (homing_mounts::nfs::server(&mount), format!("it serves {point} of this machine"))
         });
     said.chain(mounted).collect()
 }
@@ -63,7 +63,7 @@ mod tests {
         let why = |host: &str| kept.get(host).map(String::as_str);
         assert_eq!((why("localhost"), why("n3")), (Some(HERE), None));
         assert_eq!(why("n1"), Some("keep in [power]"));
-        assert_eq!(why("n2"), Some("it holds bytes of the volume data"));
+        assert_eq!(why("n2"), Some("it stores files of the volume data"));
         assert_eq!(why("nas-of-no-site"), Some("[server.nas-of-no-site]"));
     }
 }

@@ -213,7 +213,7 @@ impl Cluster {
             (
                 !queue.load.is_empty(),
                 "load",
-                "it has no thresholds; Licenses=NAME:N in slurm.conf and [server.NAME] license = \"NAME\" count who uses a file server",
+                "Slurm has no thresholds; Licenses=NAME:N in slurm.conf and [server.NAME] license = \"NAME\" limit the users of a file server",
             ),
             (!queue.hosts.is_empty(), "hosts", "Nodes of the partition"),
             (queue.closed, "closed", "State=DOWN of the partition"),
@@ -222,7 +222,7 @@ impl Cluster {
             (queue.memory_limit.is_some(), "memory_limit", "MaxMemPerNode of the partition"),
             (!queue.res_req.is_empty(), "res_req", "Nodes of the partition"),
             (queue.dispatch_window != Windows::default(), "dispatch_window", "scontrol update State=INACTIVE, by cron"),
-            (queue.nice > 0, "nice", "it has none; Prolog=, with renice"),
+            (queue.nice > 0, "nice", "Slurm has none; Prolog=, with renice"),
             (!queue.pre_exec.is_empty(), "pre_exec", "Prolog= or TaskProlog="),
             (!queue.post_exec.is_empty(), "post_exec", "Epilog= or TaskEpilog="),
             (!queue.job_starter.is_empty(), "job_starter", "TaskProlog="),
@@ -255,8 +255,8 @@ impl Cluster {
         let odd = queues.iter().find_map(|(name, queue)| Some((name, queue.load.keys().find(|index| !known(index))?)));
         let Some((queue, index)) = odd else { return Ok(()) };
         let measured = homing_queue::INDICES.join(" ");
-        let why = format!("[queue.{queue}] of the cluster file has a threshold on {index}, which is not measured");
-        Err(Failure::usage(why).hint(format!("{measured}, or [index.{index}] command = \"...\"")))
+        let why = format!("[queue.{queue}] of the cluster file has a threshold on {index}, which no host measures");
+        Err(Failure::usage(why).hint(format!("use one of {measured}, or add [index.{index}] command = \"...\"")))
     }
 
     /// Refuses requirements on unknown resources, which would never be met.
@@ -264,13 +264,15 @@ impl Cluster {
         let own = self.indices();
         for (name, queue) in queues.iter().filter(|(_, queue)| !queue.res_req.is_empty()) {
             let read = Requirement::all(&[&queue.res_req]).unwrap_or_default();
-            let span = read.span.as_ref().map(|span| format!("span[{span}]: a job asks for it itself: bsub -R"));
+            let span = read.span.as_ref().map(|span| format!("span[{span}], which only a job may request: bsub -R"));
             if let Some(inert) = read.inert.first().or(span.as_ref()) {
                 return Err(Failure::usage(format!("[queue.{name}] of the cluster file has a res_req with {inert}")));
             }
             if let Some(odd) = read.unknown(&|index| own.contains_key(index)) {
-                let why = format!("[queue.{name}] of the cluster file has a res_req on {odd:?}, which is no resource");
-                return Err(Failure::usage(why).hint(format!("lsinfo, or [index.{odd}] command = \"...\"")));
+                let why =
+                    format!("[queue.{name}] of the cluster file has a res_req on {odd:?}, which is not a resource");
+                return Err(Failure::usage(why)
+                    .hint(format!("lsinfo lists the resources; [index.{odd}] command = \"...\" adds one")));
             }
         }
         Ok(())

@@ -57,7 +57,7 @@ pub fn take(spec: &mut JobSpec, inputs: &[PathBuf], each: u32) -> Result<(), Fai
     let names = match servers(spec, inputs) {
         Ok(names) => names,
         Err(why) => {
-            say!("homing: {why}; the job counts at no file server");
+            say!("homing: {why}; no file server counts the job");
             return Ok(());
         }
     };
@@ -65,7 +65,7 @@ pub fn take(spec: &mut JobSpec, inputs: &[PathBuf], each: u32) -> Result<(), Fai
         said.iter().filter(|(section, _)| leases::is_one_of(section, &names)).collect();
     for (section, _) in used.iter().filter(|(_, server)| server.license.is_none()) {
         say!(
-            "homing: Slurm does not count jobs at {section}: io of [server.{section}] holds for runs; \
+            "homing: Slurm does not limit jobs at {section}: io of [server.{section}] limits runs only; \
              Licenses=NAME:N in slurm.conf and license = \"NAME\" in that section hold for jobs"
         );
     }

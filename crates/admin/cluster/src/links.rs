@@ -22,7 +22,7 @@ impl Cluster {
             add(&mut switches, &settings.switch, &|text| self.set(text, None))?;
         }
         let links = ClusterLinks::new(switches).map_err(|e| {
-            Failure::usage(format!("the switches of the cluster are no tree: {e}")).hint("[switch.NAME]")
+            Failure::usage(format!("the switches of the cluster file are not a tree: {e}")).hint("[switch.NAME]")
         })?;
         Ok(links.with_rates(self.rates()))
     }

@@ -5,7 +5,7 @@ use homing_model::text::by_name;
 
 /// Their names in lower case, those with the same message together, and the message.
 const ABSENT: &[(&str, &str)] = &[
-    ("administrators", "root closes and opens queues, and whoever $HOMING_QUEUE belongs to"),
+    ("administrators", "root and the owner of $HOMING_QUEUE close and open queues"),
     ("backfill", "no slots are kept free for wide jobs, so there is nothing to fill"),
     ("chkpnt", "no checkpoints are made; a job that was interrupted is LOST until homing sub --again"),
     ("exclusive", "a job requests a whole host itself: bsub -x"),

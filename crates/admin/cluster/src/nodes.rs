@@ -18,7 +18,7 @@ impl FromStr for Nodes {
         let number = |text: &str| text.parse().ok().filter(|n: &u32| *n > 0);
         match (number(least), number(most)) {
             (Some(least), Some(most)) if least <= most => Ok(Nodes { least, most }),
-            _ => Err("a number of hosts from 1, or two with a dash between them, as in 2-4".into()),
+            _ => Err("expected a number of hosts from 1, or a range, as in 2-4".into()),
         }
     }
 }

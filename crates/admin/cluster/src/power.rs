@@ -104,16 +104,19 @@ impl Switching {
 }
 
 fn of_host(line: Option<&str>, key: &str, host: &str) -> Result<String, Failure> {
-    let missing =
-        || Failure::usage(format!("[power] {key} of the cluster file is missing: nothing switches {host} {key}"));
+    let missing = || {
+        Failure::usage(format!(
+            "[power] {key} of the cluster file is missing: homing has no command that switches {host} {key}"
+        ))
+    };
     let hint = format!("[power] {key} = \"ipmitool -H {{host}}-bmc ... power {key}\"");
     let line = line.ok_or_else(|| missing().hint(&hint))?;
     if !line.contains("{host}") {
         return Err(Failure::usage(format!(
-            "[power] {key} = {line:?} of the cluster file does not say which host: {{host}}"
+            "[power] {key} = {line:?} of the cluster file does not name the host: add {{host}}"
         )));
     }
-    let quoted = shlex::try_quote(host).map_err(|e| Failure::usage(format!("{host:?} cannot be a host name: {e}")))?;
+    let quoted = shlex::try_quote(host).map_err(|e| Failure::usage(format!("{host:?} is not a host name: {e}")))?;
     Ok(line.replace("{host}", &quoted))
 }
 
@@ -123,7 +126,7 @@ impl Cluster {
         let power = self.power().cloned().unwrap_or_default();
         let load = power.idle_load.unwrap_or(IDLE_LOAD);
         if load.is_nan() || load < 0.0 {
-            return Err(Failure::usage(format!("[power] idle_load of the cluster file: {load} is no load average")));
+            return Err(Failure::usage(format!("[power] idle_load of the cluster file: {load} is not a load average")));
         }
         let keep = power.keep.as_deref().map_or(Ok(Vec::new()), |text| self.hosts(Some(text)))?;
         let minutes = |said: Option<u64>, usual| Duration::from_secs(said.unwrap_or(usual).saturating_mul(60));
@@ -167,7 +170,7 @@ impl Cluster {
     fn circuit(&self, name: String, limit_w: f64, hosts: Vec<String>) -> Result<Circuit, Failure> {
         let refused = |why: String| Failure::usage(format!("[power] {name} of the cluster file: {why}"));
         if !(limit_w > 0.0 && limit_w < 1e9) {
-            return Err(refused(format!("{limit_w} is no limit in watts")));
+            return Err(refused(format!("limit_w = {limit_w} is not a number of watts above 0")));
         }
         if hosts.is_empty() {
             return Err(refused("no hosts".into()).hint("hosts = \"n[1-4]\""));
@@ -175,10 +178,10 @@ impl Cluster {
         let draws = hosts.into_iter().map(|host| match self.draw(&host) {
             Some(draw) if draw.idle_w >= 0.0 && draw.full_w >= draw.idle_w && draw.full_w < 1e6 => Ok((host, draw)),
             Some(draw) => {
-                Err(refused(format!("{host} cannot draw {} W when idle and {} W at most", draw.idle_w, draw.full_w)))
+                Err(refused(format!("{host}: idle_w is {} W, more than full_w, {} W", draw.idle_w, draw.full_w)))
             }
-            None => Err(refused(format!("what {host} draws is not said"))
-                .hint(format!("idle_w and full_w in [power] or [host.{host}], watts"))),
+            None => Err(refused(format!("the watts of {host} are missing"))
+                .hint(format!("set idle_w and full_w, in watts, in [power] or [host.{host}]"))),
         });
         let hosts = draws.collect::<Result<HashMap<_, _>, Failure>>()?;
         Ok(Circuit { name, limit_w, hosts })
@@ -231,7 +234,7 @@ mod tests {
         assert_eq!(all.off("n3;x").unwrap().command, "ipmi 'n3;x'-bmc off");
         let slow = cluster("[power]\noff = \"wait {host}\"\nswitch_s = 300\n", "").switching().unwrap();
         assert_eq!(slow.off("n3").unwrap().patience.as_secs(), 300);
-        assert!(all.on("n3").unwrap_err().message.contains("does not say which host"));
+        assert!(all.on("n3").unwrap_err().message.contains("does not name the host"));
         assert_eq!((all.keep, all.idle.as_secs(), all.boot.as_secs()), (vec!["n1".into(), "n2".into()], 300, 600));
         // The administrator's section counts as a whole: a user's command does not run on hosts that the site
         // switches.
@@ -249,9 +252,9 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_in_one_line() {
         for (text, says) in [
-            ("hosts = \"n1\"\n[power]\nlimit_w = 100\n", "n1 draws is not said"),
-            ("hosts = \"n1\"\n[power]\nlimit_w = -1\nidle_w = 1\nfull_w = 2\n", "no limit in watts"),
-            ("hosts = \"n1\"\n[power]\nlimit_w = 100\nidle_w = 10\nfull_w = 2\n", "10 W when idle"),
+            ("hosts = \"n1\"\n[power]\nlimit_w = 100\n", "the watts of n1 are missing"),
+            ("hosts = \"n1\"\n[power]\nlimit_w = -1\nidle_w = 1\nfull_w = 2\n", "not a number of watts"),
+            ("hosts = \"n1\"\n[power]\nlimit_w = 100\nidle_w = 10\nfull_w = 2\n", "idle_w is 10 W, more than"),
             ("[power]\nlimit_w = 100\nidle_w = 1\nfull_w = 2\n", "no hosts"),
         ] {
             let failure = cluster(text, "").circuits().unwrap_err();

@@ -27,7 +27,7 @@ pub fn of(finder: &Finder, directory: &Path, there: Option<&Path>) -> Result<Opt
     let leases = match there {
         None => place.folder,
         Some(there) => moved(&place.folder, &root, directory, there)
-            .ok_or_else(|| format!("what its host calls {} is not known", place.folder.display()))?,
+            .ok_or_else(|| format!("the path of {} on its storage host is unknown", place.folder.display()))?,
     };
     Ok(Some(Storage {
         name: server,

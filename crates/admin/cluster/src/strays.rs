@@ -60,7 +60,7 @@ pub(super) fn note(own: &ClusterFile, machine: &ClusterFile) {
         SAID.call_once(|| {
             homing_os::say!(
                 "homing: cluster file: [host] has {strays}, which is neither in hosts nor in a group, queue or switch; \
-                 what it sets counts only where a command names that host (--hosts)"
+                 its settings apply only if a command names that host (--hosts)"
             );
         });
     }

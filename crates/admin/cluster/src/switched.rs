@@ -31,11 +31,12 @@ impl PowerLedger {
     /// Opens it; fails if another process has it open.
     pub fn open() -> Result<PowerLedger, Failure> {
         let file = own();
-        let doing = |e: &dyn std::fmt::Display| Failure::system(format!("the record of hosts {}: {e}", file.display()));
+        let doing =
+            |e: &dyn std::fmt::Display| Failure::system(format!("reading the power record {}: {e}", file.display()));
         file.parent().map_or(Ok(()), |folder| homing_os::names::make_folder(folder, 0o777)).map_err(|e| doing(&e))?;
         let lock = lock::file(&file.with_extension("lock"), 0o600).map_err(|e| doing(&e))?;
         if !lock::try_lock_all(&lock).map_err(|e| doing(&e))? {
-            return Err(doing(&"another homing power is at work").hint("the same again when it has ended"));
+            return Err(doing(&"another homing power is running").hint("repeat the command when it has ended"));
         }
         let known = read(&file).map_err(|e| doing(&e))?.unwrap_or_default();
         Ok(PowerLedger { known, file, _lock: lock })
@@ -45,7 +46,7 @@ impl PowerLedger {
     pub fn write(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.known).map_err(Failure::system)?;
         homing_os::folder::write_whole(&self.file, &text, Some(MODE))
-            .map_err(|e| Failure::system(format!("writing the record of hosts {}: {e}", self.file.display())))
+            .map_err(|e| Failure::system(format!("writing the power record {}: {e}", self.file.display())))
     }
 }
 
@@ -91,7 +92,7 @@ pub fn all() -> PowerFacts {
 /// Describes a host that is off.
 pub fn off_reason(known: &PowerFacts, host: &str) -> Option<String> {
     let for_s = now_s().saturating_sub(known.off_s(host)?);
-    Some(format!("switched off for {}: homing power on {host}", homing_model::units::seconds(for_s)))
+    Some(format!("switched off for {}; `homing power on {host}` switches it on", homing_model::units::seconds(for_s)))
 }
 
 /// Returns the seconds since 1970.
@@ -126,7 +127,10 @@ mod tests {
         let mut known = PowerFacts::default();
         known.switched_off("n4", now_s() - 7200);
         let text = off_reason(&known, "n4").unwrap();
-        assert!(text.starts_with("switched off for 2") && text.ends_with(": homing power on n4"), "{text}");
+        assert!(
+            text.starts_with("switched off for 2") && text.ends_with("; `homing power on n4` switches it on"),
+            "{text}"
+        );
         assert_eq!(off_reason(&known, "n1"), None);
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct Rate(pub u64);
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Rate, D::Error> {
         let text = String::deserialize(from)?;
-        let wrong = || de::Error::custom(format!("{text:?} is no rate of a link: \"10G\", \"200mbit\""));
+        let wrong = || de::Error::custom(format!("{text:?} is not a rate of a link, as in \"10G\" or \"200mbit\""));
         units::bit_rate(&text).map(|bits| Rate((bits / 8).max(1))).ok_or_else(wrong)
     }
 }

@@ -10,7 +10,8 @@ impl Cluster {
     pub fn places(&self, texts: &[String]) -> Result<Vec<StorageFolder>, Failure> {
         let mut places = Vec::new();
         for text in texts.iter().flat_map(|text| each(text)) {
-            let wrong = || Failure::usage(format!("{text:?} names no folder of hosts")).hint("'n[1-4]:/brick'");
+            let wrong =
+                || Failure::usage(format!("{text:?} is not a folder on hosts, HOSTS:/PATH")).hint("'n[1-4]:/brick'");
             let (hosts, path) = text.split_once(":/").ok_or_else(wrong)?;
             let hosts = self.hosts(Some(hosts))?;
             let path = format!("/{}", path.trim_end_matches('/'));

@@ -16,12 +16,12 @@ pub fn parse(text: &str) -> Result<Vec<Section>, String> {
         }
         let wrong = |what: &str| format!("line {}: {what}", number + 1);
         if let Some(name) = trimmed.strip_prefix('[').filter(|_| !line.starts_with(char::is_whitespace)) {
-            let name = name.strip_suffix(']').ok_or_else(|| wrong("a [ without its ]"))?;
+            let name = name.strip_suffix(']').ok_or_else(|| wrong("[ has no ]"))?;
             sections.push((name.to_string(), BTreeMap::new()));
             last_key = None;
             continue;
         }
-        let Some((_, values)) = sections.last_mut() else { return Err(wrong("a value outside of any section")) };
+        let Some((_, values)) = sections.last_mut() else { return Err(wrong("a value before the first [section]")) };
         // An indented line continues the value before it.
         if let Some(value) = last_key.as_ref().filter(|_| line.starts_with(char::is_whitespace)) {
             let value = values.entry(value.clone()).or_default();
@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<Vec<Section>, String> {
             value.push_str(trimmed);
             continue;
         }
-        let at = trimmed.find([':', '=']).ok_or_else(|| wrong("neither a section nor a value"))?;
+        let at = trimmed.find([':', '=']).ok_or_else(|| wrong("expected [section] or KEY: VALUE"))?;
         let key = trimmed[..at].trim().to_lowercase();
         values.insert(key.clone(), trimmed[at + 1..].trim().to_string());
         last_key = Some(key);

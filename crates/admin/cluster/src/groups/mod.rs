@@ -179,16 +179,19 @@ fn files_in(dir: &Path, ending: &str) -> Vec<PathBuf> {
 fn tables(text: &str) -> Result<Vec<(String, GroupSource)>, String> {
     let documents = Yaml::load_from_str(text).map_err(|e| e.to_string())?;
     let Some(document) = documents.first() else { return Ok(Vec::new()) };
-    let sources = document.as_mapping().ok_or("it is no table of group sources")?;
+    let sources = document.as_mapping().ok_or("the file is not a table of group sources")?;
     let mut found = Vec::new();
     for (name, groups) in sources {
-        let name = name.as_str().ok_or("the name of a group source is no text (quotes?)")?;
-        let groups = groups.as_mapping().ok_or_else(|| format!("group source {name:?} is no table of groups"))?;
+        let name = name.as_str().ok_or("the name of a group source is not a text (put it into quotes)")?;
+        let groups = groups.as_mapping().ok_or_else(|| format!("group source {name:?} is not a table of groups"))?;
         let mut table = BTreeMap::new();
         for (group, nodes) in groups {
-            let group = group.as_str().ok_or_else(|| format!("{name}: the name of a group is no text (quotes?)"))?;
-            let nodes =
-                node_text(nodes).ok_or_else(|| format!("{name}: {group}: neither a text nor a list of texts"))?;
+            let group = group.as_str().ok_or_else(|| {
+                format!("group source {name}: the name of a group is not a text (put it into quotes)")
+            })?;
+            let nodes = node_text(nodes).ok_or_else(|| {
+                format!("group source {name}: the nodes of {group} are neither a text nor a list of texts")
+            })?;
             table.insert(group.to_string(), nodes);
         }
         found.push((name.to_string(), GroupSource::Table(table)));

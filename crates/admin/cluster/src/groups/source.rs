@@ -89,7 +89,7 @@ fn run(line: &str, folder: &Path) -> Result<String, String> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()
-        .map_err(|e| format!("{line:?} could not be started: {e}"))?;
+        .map_err(|e| format!("starting {line:?}: {e}"))?;
     if !output.status.success() {
         return Err(format!("{line:?} ended with {}", output.status));
     }

@@ -65,7 +65,7 @@ fn what_slurm_does_not_count_is_said(lab: &Lab, file: &str) {
         lab.told("n1", &script)
     };
     let (status, _, err) = sub("[server.n1]\nio = 2\n");
-    assert!(status == Some(0) && err.contains("Slurm does not count jobs at n1"), "{status:?} {err}");
+    assert!(status == Some(0) && err.contains("Slurm does not limit jobs at n1"), "{status:?} {err}");
     let (status, _, err) = sub("[server.n1]\nlicense = \"nobodys\"\n");
     assert!(status != Some(0) && err.contains("Licenses=NAME:N in slurm.conf"), "{status:?} {err}");
     let (status, _, err) = sub("[server.n1]\nlicense = \"nas:2\"\n");

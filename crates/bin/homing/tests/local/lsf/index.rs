@@ -45,7 +45,7 @@ fn a_command_that_fails_is_one_line_and_loses_no_job() {
     until("what is unknown stops nobody", || w.stat("1") == "DONE");
     w.write("[queue.busy]\nload = { colour = \"3\" }\n");
     let (code, _, err) = w.sh("bsub true");
-    assert!(code == 255 && err.contains("threshold on colour, which is not measured"), "{err}");
+    assert!(code == 255 && err.contains("threshold on colour, which no host measures"), "{err}");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_strangers_file_is_not_obeyed_and_follows_no_job() {
     };
     let his = at(BOB, &["run", "-q", "echo", ":::", "here"]);
     assert_eq!(String::from_utf8_lossy(&his.stdout), "here\n", "{}", said(&his));
-    assert!(said(&his).contains("it belongs to 61011"), "{}", said(&his));
+    assert!(said(&his).contains("it belongs to user 61011"), "{}", said(&his));
     let own = at(ALICE, &["nodeset", "-e", "@*"]);
     assert_eq!(String::from_utf8_lossy(&own.stdout), "elsewhere\n", "{}", said(&own));
     for uid in [ALICE, BOB] {

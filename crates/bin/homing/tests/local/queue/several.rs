@@ -163,7 +163,10 @@ fn a_job_is_told_the_network_that_was_asked_for() {
     let c = Cluster::new(1, 1);
     let no_such = c.at(0, &["sub", "-n", "2", "--ptile", "1", "--net", "storage", "true"]);
     let said = String::from_utf8_lossy(&no_such.stderr).into_owned();
-    assert!(no_such.status.code() == Some(255) && said.contains("has an address in it; known: none"), "{said}");
+    assert!(
+        no_such.status.code() == Some(255) && said.contains("has an address in this network; known networks: none"),
+        "{said}"
+    );
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let file = c.ends[0].path().join("cluster.toml");
     let with = |own_net: &str, far_net: &str| {
@@ -183,8 +186,8 @@ fn a_job_is_told_the_network_that_was_asked_for() {
     assert_eq!(c.out(0, &["peek", &job]).trim(), "storage 127.0.0.0/30 lo lo");
     // Addresses that are ambiguous, or not known of a host of the job.
     for (own_net, far_net, why) in [
-        ("storage = '10.1.0.1', manage = '10.1.0.2'", "storage = '10.1.0.3'", "10.1.0.2 of manage too"),
-        ("storage = '10.1.0.1'", "manage = '10.2.0.3'", "far has no address in it"),
+        ("storage = '10.1.0.1', manage = '10.1.0.2'", "storage = '10.1.0.3'", "10.1.0.2 of manage: "),
+        ("storage = '10.1.0.1'", "manage = '10.2.0.3'", "far is a host of the job and has no address"),
         ("storage = '10.1.0.1'", "storage = 'fd00::1'", "IPv4 and IPv6"),
     ] {
         with(own_net, far_net);
