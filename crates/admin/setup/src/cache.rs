@@ -46,7 +46,7 @@ impl PackageFile {
 pub fn files(output: &str) -> Result<BTreeSet<PackageFile>, String> {
     let one = |line: &str| {
         PackageFile::read(line)
-            .ok_or_else(|| format!("its index has no SHA-256 for {line}, so that nobody can vouch for it"))
+            .ok_or_else(|| format!("its package index has no SHA-256 for {line}, so homing cannot verify that file"))
     };
     output.lines().map(one).collect()
 }
@@ -60,7 +60,10 @@ pub fn union(wanted: &BTreeMap<String, BTreeSet<PackageFile>>) -> (Vec<PackageFi
         for file in files {
             let first = *all.entry(&file.name).or_insert(file);
             if first.sha256 != file.sha256 {
-                odd.push((host.clone(), format!("its index has another {} than that of other hosts", file.name)));
+                odd.push((
+                    host.clone(),
+                    format!("its package index has a different {} than the index of other hosts", file.name),
+                ));
             }
         }
     }
@@ -166,7 +169,10 @@ mod tests {
         assert!(files(&line("-a.deb", "a")).is_err());
         let of = |hash| files(&line("a.deb", hash)).unwrap();
         let (_, odd) = union(&[("n1".to_string(), of("a")), ("n2".to_string(), of("b"))].into());
-        assert_eq!(odd, [("n2".to_string(), "its index has another a.deb than that of other hosts".to_string())]);
+        assert_eq!(
+            odd,
+            [("n2".to_string(), "its package index has a different a.deb than the index of other hosts".to_string())]
+        );
         let asked = wanted(&["a b; c".into()], Purpose::Install, MissingPackageAction::Ask);
         assert!(asked.contains("\nwanted ask 'a b; c'\n"), "{asked}");
     }

@@ -4,10 +4,10 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 umask 022
 die() { echo "$*" >&2; exit 1; }
 ready() {
-  [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): --sudo, or HOMING_SSH='ssh -l root'"
-  command -v apt-get >/dev/null || die "there is no apt-get"
+  [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): use --sudo, or HOMING_SSH='ssh -l root'"
+  command -v apt-get >/dev/null || die "apt-get is missing: only hosts with apt can share packages"
   # Root alone may open it, or anybody could hold the lock.
-  (umask 077; : >>/run/homing-cache); exec 9>>/run/homing-cache; flock -w 300 9 || die "another homing cache is at work there for minutes"
+  (umask 077; : >>/run/homing-cache); exec 9>>/run/homing-cache; flock -w 300 9 || die "another homing cache has been running there for 5 minutes"
 }
 # planned MODE PACKAGE...: what is to be done for them. Where the indexes do not have one: ask: says so, for another to fetch
 # them; anew: fetches them; keep: that is all.
@@ -16,7 +16,7 @@ planned() {
   ! apt_plan "$@" || return 0
   [ "$mode" != ask ] || { echo stale; exit 0; }
   [ "$mode" != anew ] || { apt_get update >/dev/null 2>&1; ! apt_plan "$@" || return 0; }
-  die "it cannot be had: $(echo "$plan" | apt_why)"
+  die "apt cannot install it: $(echo "$plan" | apt_why)"
 }
 # stays: nothing may have to go.
 stays() { [ -z "$gone" ] || die "it would remove $gone; nothing was installed"; }
@@ -32,7 +32,7 @@ way() {
   indexes=$(apt_get --print-uris update 2>/dev/null)
   # A folder or a disc of this host is a source, too.
   ! echo "$indexes" | grep -q "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
-  w=$(mktemp -d) || die "there is no room for a folder in ${TMPDIR:-/tmp}"
+  w=$(mktemp -d) || die "cannot make a folder in ${TMPDIR:-/tmp}"
   echo "$indexes" | sed -n "s/^'\([a-z+]*:\/\/[^/]*\)\([^']*InRelease\)'.*/\1 \1\2/p" | sort -u -k1,1 | head -n 4 >"$w/mirrors"
   while read -r mirror uri; do
     { out=$(timeout 10 /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=0 -o Acquire::http::Timeout=8 \
@@ -48,7 +48,7 @@ way() {
   wait
   if [ -e "$w/way" ]; then echo way
   elif [ -s "$w/why" ]; then echo "none $(sort "$w/why" | tr '\n' ';' | sed 's/;$//; s/;/; /g')"
-  else echo "none its apt has no source of packages"; fi
+  else echo "none its apt has no package source"; fi
   rm -rf "$w"
 }
 # fetched URI FILE [HASH]: tried twice, since where this host has no way out another has.
@@ -58,7 +58,7 @@ fetch() {
   apt_folder $C/fetched
   while [ $# -gt 0 ]; do
     out=$(fetched "$1" "$C/fetched/$2" "SHA256:$3") ||
-      { apt_end $C/fetched; die "$1 cannot be fetched: $(echo "$out" | apt_why)"; }
+      { apt_end $C/fetched; die "fetching $1 failed: $(echo "$out" | apt_why)"; }
     shift 3
   done
   tar -C $C/fetched -chf - . ; s=$?; apt_end $C/fetched; exit $s

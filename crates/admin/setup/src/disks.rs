@@ -63,27 +63,27 @@ impl DiskSection {
                 Err(e) => faults.push(format!("devices: {e}")),
             }
             if !is_device(device) {
-                faults.push(format!("devices: {device:?} is no path below /dev"));
+                faults.push(format!("devices: {device:?} is not a path below /dev"));
             }
         }
         if self.devices.is_empty() {
             faults.push("devices = { HOST = \"/dev/disk/by-id/...\" } is missing".into());
         }
         named.sort();
-        faults
-            .extend(named.iter().filter(|h| !hosts.contains(h)).map(|h| format!("devices: {h} is none of the hosts")));
-        let twice = named.windows(2).filter(|two| two[0] == two[1]);
-        faults.extend(twice.map(|two| format!("devices: {} has two disks for one place", two[0])));
-        let strangers = self.wipe.keys().filter(|host| !named.contains(host));
         faults.extend(
-            strangers
-                .map(|host| format!("wipe: {host:?} is no host that has a disk here: one host, one serial number")),
+            named.iter().filter(|h| !hosts.contains(h)).map(|h| format!("devices: {h} is not one of the hosts")),
         );
+        let twice = named.windows(2).filter(|two| two[0] == two[1]);
+        faults.extend(twice.map(|two| format!("devices: {} has two disks for one mount point", two[0])));
+        let strangers = self.wipe.keys().filter(|host| !named.contains(host));
+        faults.extend(strangers.map(|host| {
+            format!("wipe: {host:?} is not a host of devices; write wipe = {{ HOST = \"SERIAL NUMBER\" }}")
+        }));
         if !TYPES.contains(&self.fstype.as_str()) {
-            faults.push(format!("type = {:?} is none of {}", self.fstype, TYPES.join(", ")));
+            faults.push(format!("type = {:?} is not one of {}", self.fstype, TYPES.join(", ")));
         }
         if self.options.is_empty() || self.options.contains(char::is_whitespace) {
-            faults.push("options has a blank in a column of fstab".into());
+            faults.push("options is empty or has a blank, which ends a column of /etc/fstab".into());
         }
         faults
     }
@@ -112,7 +112,7 @@ pub(crate) fn faults(disks: &BTreeMap<String, DiskSection>, hosts: &[String]) ->
         let mut devices: Vec<&String> = disks.values().filter_map(|disk| disk.device_of(host)).collect();
         devices.sort();
         let twice = devices.windows(2).filter(|two| two[0] == two[1]);
-        faults.extend(twice.map(|two| format!("[up.disk] {host} has {} at two places", two[0])));
+        faults.extend(twice.map(|two| format!("[up.disk] {host} has {} at two mount points", two[0])));
     }
     faults
 }

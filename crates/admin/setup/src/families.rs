@@ -51,7 +51,7 @@ impl ClusterSite {
             let odd = told.keys().filter(|thing| !things.contains(thing.as_str())).cloned().collect::<Vec<_>>();
             let all = things.iter().copied().collect::<Vec<_>>().join(", ");
             odd.into_iter()
-                .map(move |thing| format!("[up.family.{family}] {thing:?} is none of {all}"))
+                .map(move |thing| format!("[up.family.{family}] {thing:?} is not one of {all}"))
                 .collect::<Vec<_>>()
         };
         self.up.family.iter().flat_map(of).collect()
@@ -62,7 +62,7 @@ impl ClusterSite {
 pub(crate) fn unknown(there: &Observed, thing: &str) -> String {
     let family = there.family.first().map_or("unknown", String::as_str);
     format!(
-        "what {thing} is called on {family} is not known: [up.family.{family}] \"{thing}\" = \"...\" in the cluster file says it"
+        "homing does not know the name of {thing} on {family}: set [up.family.{family}] \"{thing}\" = \"...\" in the cluster file"
     )
 }
 
@@ -87,7 +87,7 @@ mod tests {
         assert!(site.callings("slurm.packages").contains("slurm-llnl"));
         assert_eq!(site.family_faults(), [""; 0]);
         site.up.family.entry("arch".into()).or_default().insert("slurm".into(), "x".into());
-        assert!(site.family_faults()[0].contains("\"slurm\" is none of clock.block, "));
+        assert!(site.family_faults()[0].contains("\"slurm\" is not one of clock.block, "));
         assert!(lines().all(|(thing, family, _)| thing.contains('.') && !family.contains('.')));
     }
 }

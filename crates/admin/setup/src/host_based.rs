@@ -56,13 +56,15 @@ pub fn host_based_faults(output: &str, host: &str, is_there: &dyn Fn(&str, &str)
         match value {
             Some("yes") => {}
             Some(value) => against.push(format!(
-                "{program} goes by {key} {value} for {user}, not by homing's file{}",
+                "{program} uses {key} {value} for {user}, not the value in homing's file{}",
                 winner(&lines(&format!("{side}-set")), key)
             )),
             None => {
-                let words =
-                    lines(&format!("{side}-words")).first().map_or("it does not show it", |words| *words).to_string();
-                against.push(format!("what {program} goes by ({key}) for {user} is not known: {words}"));
+                let words = lines(&format!("{side}-words"))
+                    .first()
+                    .map_or("its output does not contain it", |words| *words)
+                    .to_string();
+                against.push(format!("the value of {key} that {program} uses for {user} is unknown: {words}"));
             }
         }
     }
@@ -102,9 +104,5 @@ fn winner(set: &[&str], key: &str) -> String {
             Some(format!("{} (line {}: {})", fields.next()?, fields.next()?, fields.next()?.trim()))
         })
         .collect();
-    if lines.is_empty() {
-        String::new()
-    } else {
-        format!(", since {} comes first: take that line out", lines.join(" and "))
-    }
+    if lines.is_empty() { String::new() } else { format!("; {} comes first: remove that line", lines.join(" and ")) }
 }

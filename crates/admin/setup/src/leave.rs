@@ -8,20 +8,20 @@ impl ClusterSite {
     /// Returns the service of this host that the others need, if there is one.
     pub fn needed(&self, host: &str) -> Option<String> {
         if self.up.clock.as_deref() == Some(host) {
-            return Some(format!("it serves the time: [up] clock = {host:?}"));
+            return Some(format!("it is the time server: name another host in [up] clock = {host:?}"));
         }
         if self.up.slurm.is_some() && self.controller() == Some(host) {
-            return Some("it leads Slurm: [up.slurm] controller = \"...\" names another".into());
+            return Some("it is Slurm's controller: name another host in [up.slurm] controller = \"...\"".into());
         }
         if self.hosts.len() == 1 {
-            return Some("it is the last one: homing up --undo".into());
+            return Some("it is the last host: homing up --undo removes the whole set-up".into());
         }
         let serves = |volume: &&SiteVolume| {
             let spec = &volume.spec;
             let has_place = spec.places.iter().any(|place| place.host == host);
             spec.kind == VolumeKind::Nfs && has_place || spec.kind == VolumeKind::Moosefs && spec.master() == host
         };
-        self.volumes.iter().find(serves).map(|volume| format!("volume {} is served by it alone", volume.spec.name))
+        self.volumes.iter().find(serves).map(|volume| format!("it is the only server of volume {}", volume.spec.name))
     }
 
     /// Returns the lines of the cluster file that name the host in another way than as one of `hosts`, as they are
@@ -83,10 +83,10 @@ mod tests {
         let mut site = ClusterSite { hosts: ["n1", "n2"].map(String::from).into(), ..ClusterSite::default() };
         assert_eq!(site.needed("n2"), None);
         site.up.clock = Some("n2".into());
-        assert!(site.needed("n2").is_some_and(|why| why.starts_with("it serves the time")));
+        assert!(site.needed("n2").is_some_and(|why| why.starts_with("it is the time server")));
         let rest = site.without("n2");
         assert_eq!(rest.hosts, ["n1"]);
-        assert!(rest.needed("n1").is_some_and(|why| why.starts_with("it is the last one")));
+        assert!(rest.needed("n1").is_some_and(|why| why.starts_with("it is the last host")));
     }
 
     #[test]

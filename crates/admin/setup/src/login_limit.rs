@@ -27,16 +27,16 @@ const MOST_FILES: u64 = 1024 * 1024;
 /// Returns the fault of a limit.
 pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
     if !ITEMS.contains(&item) {
-        return Some(format!("[up.limits] {item:?} is none of {}", ITEMS.join(", ")));
+        return Some(format!("[up.limits] {item:?} is not one of {}", ITEMS.join(", ")));
     }
-    let bad = || Some(format!("[up.limits] {item} = {value:?} is no number, `unlimited`, or SOFT:HARD of these"));
+    let bad = || Some(format!("[up.limits] {item} = {value:?} is not a number, `unlimited`, or SOFT:HARD of these"));
     let (soft, hard) = value.split_once(':').unwrap_or((value, value));
     let (Some(soft), Some(hard)) = (number(soft), number(hard)) else { return bad() };
     if soft > hard {
         return Some(format!("[up.limits] {item} = {value:?}: the soft limit is above the hard one"));
     }
     (item == "nofile" && hard > MOST_FILES)
-        .then(|| format!("[up.limits] nofile = {value:?}: beyond {MOST_FILES} (fs.nr_open) nobody can log in"))
+        .then(|| format!("[up.limits] nofile = {value:?}: above {MOST_FILES} (fs.nr_open) no user can log in"))
 }
 
 /// Conversion from units of limits.conf(5) to those of the kernel.
@@ -108,13 +108,13 @@ mod tests {
             assert_eq!(fault(item, value), None, "{item} {value}");
         }
         for (item, value, why) in [
-            ("nofile", "1048577", "nobody can log in"),
-            ("nofile", "1024:unlimited", "nobody can log in"),
-            ("memory", "1", "is none of as, "),
-            ("nproc", "", "is no number"),
-            ("nproc", "-1", "is no number"),
-            ("nproc", "1:", "is no number"),
-            ("nproc", "5\n* - nproc 1", "is no number"),
+            ("nofile", "1048577", "no user can log in"),
+            ("nofile", "1024:unlimited", "no user can log in"),
+            ("memory", "1", "is not one of as, "),
+            ("nproc", "", "is not a number"),
+            ("nproc", "-1", "is not a number"),
+            ("nproc", "1:", "is not a number"),
+            ("nproc", "5\n* - nproc 1", "is not a number"),
             ("nproc", "5:4", "above the hard one"),
         ] {
             assert!(fault(item, value).is_some_and(|f| f.contains(why)), "{item} {value}: {:?}", fault(item, value));

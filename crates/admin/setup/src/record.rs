@@ -78,7 +78,7 @@ impl SetupRecord {
             several => {
                 let names: Vec<String> = open.iter().map(SetupRecord::name).collect();
                 let failure = Failure::usage(format!("{several} set-ups were interrupted: {}", names.join("; ")));
-                Err(failure.hint("homing up CLUSTER.toml, with the file of one of them"))
+                Err(failure.hint("continue one of them: homing up CLUSTER.toml, with its file"))
             }
         }
     }

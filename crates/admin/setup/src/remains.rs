@@ -11,8 +11,13 @@ pub fn remains_question() -> FactQuery {
 /// Returns the remaining files of a set-up, each with a remedy. Every set-up writes the names: they reveal all
 /// others.
 pub fn remains(there: &Observed) -> Vec<String> {
-    let names = names::is_left(there).then(|| format!("the names of homing up are in {}", names::HOSTS));
-    let slurm = slurm::is_left(there)
-        .then(|| format!("{} of homing up is there (systemctl disable --now slurmd munge; rm it)", slurm::CONF));
+    let names =
+        names::is_left(there).then(|| format!("{} still has the block of names that homing up wrote", names::HOSTS));
+    let slurm = slurm::is_left(there).then(|| {
+        format!(
+            "{} of homing up is still there (systemctl disable --now slurmd munge; then remove the file)",
+            slurm::CONF
+        )
+    });
     names.into_iter().chain(slurm).collect()
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Reads values that may be written as numbers: `nofile = 65536`, `nofile = "65536"`.
 fn texts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
     #[derive(Deserialize)]
-    #[serde(untagged, expecting = "a text or a whole number is expected")]
+    #[serde(untagged, expecting = "expected a text or a whole number")]
     enum Value {
         Text(String),
         Number(i64),
@@ -170,20 +170,22 @@ impl ClusterSite {
     pub fn faults(&self) -> Vec<String> {
         let mut faults = self.family_faults();
         if let Some(host) = self.up.clock.as_ref().filter(|host| !self.hosts.contains(host)) {
-            faults.push(format!("[up] clock = {host:?} is none of the hosts"));
+            faults.push(format!("[up] clock = {host:?} is not one of the hosts"));
         }
         let without = |network: &String| self.hosts.iter().find(|h| !self.networks(h).any(|(n, _)| n == network));
         if let Some((network, host)) = self.up.network.as_ref().and_then(|n| Some((n, without(n)?))) {
-            faults.push(format!("[up] network = {network:?}: [host.{host}] has no address there"));
+            faults.push(format!("[up] network = {network:?}: [host.{host}] has no address in it"));
         }
         for (user, of) in &self.up.user {
             let named = of.group.iter().chain(&of.groups);
             let unknown = named.filter(|group| !self.up.group.contains_key(*group));
             faults
-                .extend(unknown.map(|g| format!("[up.user.{user}] names group {g:?}, and there is no [up.group.{g}]")));
+                .extend(unknown.map(|g| format!("[up.user.{user}] names group {g:?}, but [up.group.{g}] is missing")));
         }
         let names = self.up.user.keys().chain(self.up.group.keys());
-        faults.extend(names.filter(|name| !is_name(name)).map(|name| format!("{name:?} can be no user or group")));
+        faults.extend(
+            names.filter(|name| !is_name(name)).map(|name| format!("{name:?} is not a valid name of a user or group")),
+        );
         faults.extend(self.value_faults());
         faults.extend(self.mtu_faults());
         faults.extend(disks::faults(&self.up.disk, &self.hosts));
@@ -203,20 +205,25 @@ impl ClusterSite {
         let checked = if volume.exists { volume.spec.check_existing() } else { volume.spec.check() };
         let of_spec = checked.err().map(|why| format!("[up.volume.{name}]: {why}"));
         let strangers = volume.spec.hosts().into_iter().filter(|host| !self.hosts.contains(host));
-        of_spec.into_iter().chain(strangers.map(|h| format!("[up.volume.{name}]: {h} is none of the hosts"))).collect()
+        of_spec
+            .into_iter()
+            .chain(strangers.map(|h| format!("[up.volume.{name}]: {h} is not one of the hosts")))
+            .collect()
     }
 
     fn homes_faults(&self, homes: &Homes) -> Vec<String> {
         let mut faults = Vec::new();
         match self.volumes.iter().find(|volume| volume.spec.name == homes.volume) {
-            None => faults.push(format!("[up.homes] volume = {0:?}: there is no [up.volume.{0}]", homes.volume)),
+            None => faults.push(format!("[up.homes] volume = {0:?}: [up.volume.{0}] is missing", homes.volume)),
             Some(volume) if Path::new(&volume.spec.mount).starts_with("/home") => faults.push(format!(
-                "[up.volume.{}] mount = {:?}: /home becomes a folder of it, so that it has to be mounted elsewhere",
+                "[up.volume.{}] mount = {:?}: /home becomes a folder of this volume, so mount it elsewhere",
                 homes.volume, volume.spec.mount
             )),
             Some(volume) => {
                 let stranger = homes.from.as_ref().filter(|host| !volume.spec.clients.contains(host));
-                faults.extend(stranger.map(|h| format!("[up.homes] from = {h:?} does not mount {}", homes.volume)));
+                faults.extend(
+                    stranger.map(|h| format!("[up.homes] from = {h:?} is not a client of volume {}", homes.volume)),
+                );
             }
         }
         faults
@@ -225,10 +232,10 @@ impl ClusterSite {
     fn slurm_faults(&self, slurm: &Slurm) -> Vec<String> {
         let mut faults = Vec::new();
         if let Some(host) = slurm.controller.as_ref().filter(|host| !self.hosts.contains(host)) {
-            faults.push(format!("[up.slurm] controller = {host:?} is none of the hosts"));
+            faults.push(format!("[up.slurm] controller = {host:?} is not one of the hosts"));
         }
         let names = [&slurm.cluster, &slurm.partition].into_iter().filter(|name| !is_name(name));
-        faults.extend(names.map(|name| format!("[up.slurm] {name:?} can be no cluster or partition")));
+        faults.extend(names.map(|name| format!("[up.slurm] {name:?} is not a valid name of a cluster or partition")));
         faults
     }
 

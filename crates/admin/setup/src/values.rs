@@ -10,13 +10,13 @@ const LARGEST: u32 = i32::MAX as u32;
 /// Reserved numbers, and their owners. 65535 and 4294967295 are -1 in 16 and 32 bits: for chown(2) that means "leave
 /// it as it is".
 const RESERVED: [(u32, &str); 4] =
-    [(0, "root"), (65534, "nobody"), (65535, "no user in 16 bits"), (u32::MAX, "no user in 32 bits")];
+    [(0, "root"), (65534, "nobody"), (65535, "-1 in 16 bits"), (u32::MAX, "-1 in 32 bits")];
 
 /// Returns why no user or group may have this number.
 fn number_fault(number: u32) -> Option<String> {
     let reserved = RESERVED.iter().find(|(taken, _)| *taken == number);
-    let why = reserved.map(|(_, whose)| format!("that number is kept for {whose}"));
-    why.or_else(|| (number > LARGEST).then(|| format!("no number above {LARGEST} is taken by all tools")))
+    let why = reserved.map(|(_, whose)| format!("this number is reserved for {whose}"));
+    why.or_else(|| (number > LARGEST).then(|| format!("some tools do not accept a number above {LARGEST}")))
 }
 
 /// Finds numbers that two names share.
@@ -25,7 +25,7 @@ fn shared<'n>(numbers: impl Iterator<Item = (&'n String, Option<u32>)>, key: &st
     let mut faults = Vec::new();
     for (name, number) in numbers.filter_map(|(name, number)| Some((name, number?))) {
         match holders.get(&number) {
-            Some(other) => faults.push(format!("{key} = {number} is given to both {other} and {name}")),
+            Some(other) => faults.push(format!("{key} = {number} is set for both {other} and {name}")),
             None => drop(holders.insert(number, name)),
         }
     }
@@ -37,7 +37,7 @@ fn user_faults(name: &str, user: &UserSection) -> Vec<String> {
     faults.extend(user.uid.and_then(|uid| Some(format!("uid = {uid}: {}", number_fault(uid)?))));
     if let Some(home) = &user.home {
         let why = match home.as_str() {
-            "/home" | "/root" => Some("it holds the homes of others".to_string()),
+            "/home" | "/root" => Some("it contains the homes of other users".to_string()),
             colon if colon.contains(':') => Some("`:` ends a field of /etc/passwd".to_string()),
             home => system_folder(home),
         };
@@ -58,8 +58,9 @@ fn is_column(text: &str) -> bool {
 fn mount_faults(point: &str, mount: &MountSection) -> Vec<String> {
     let columns = [("source", &mount.source), ("type", &mount.fstype), ("options", &mount.options)];
     let odd = columns.into_iter().filter(|(_, text)| !is_column(text));
-    let odd =
-        odd.map(|(key, text)| format!("{key} = {text:?} is no column of fstab: empty, a blank in it, or `#` first"));
+    let odd = odd.map(|(key, text)| {
+        format!("{key} = {text:?} cannot be a column of /etc/fstab: it is empty, has a blank, or begins with `#`")
+    });
     let all = system_folder(point).into_iter().chain(odd);
     all.map(|why| format!("[up.mount.{point:?}] {why}")).collect()
 }
@@ -96,22 +97,23 @@ impl ClusterSite {
         faults.extend(shared(up.user.iter().map(|(name, user)| (name, user.uid)), "[up.user] uid"));
         faults.extend(shared(up.group.iter().map(|(name, group)| (name, group.gid)), "[up.group] gid"));
         faults.extend(up.mount.iter().flat_map(|(point, mount)| mount_faults(point, mount)));
-        faults.extend(
-            up.packages
-                .iter()
-                .filter(|name| !is_package(name))
-                .map(|name| format!("[up] packages: {name:?} can be no package (a version or a pattern is not taken)")),
-        );
+        faults.extend(up.packages.iter().filter(|name| !is_package(name)).map(|name| {
+            format!("[up] packages: {name:?} is not a name of a package; versions and patterns are not accepted")
+        }));
         for (key, value) in &up.sysctl {
             if !is_sysctl(key) {
-                faults.push(format!("[up.sysctl] {key:?} is no value of the kernel, such as \"net.core.somaxconn\""));
+                faults.push(format!(
+                    "[up.sysctl] {key:?} is not a name of a kernel setting, such as \"net.core.somaxconn\""
+                ));
             } else if value.trim().is_empty() || value.contains(char::is_control) {
                 faults.push(format!("[up.sysctl] {key} = {value:?} is empty or has more than one line"));
             }
         }
         faults.extend(up.limits.iter().filter_map(|(item, value)| login_limit::fault(item, value)));
         let settings = up.slurm.iter().flat_map(|slurm| &slurm.settings).filter(|(key, value)| !is_setting(key, value));
-        faults.extend(settings.map(|(key, _)| format!("[up.slurm] settings: {key:?} makes no line of slurm.conf")));
+        faults.extend(
+            settings.map(|(key, _)| format!("[up.slurm] settings: {key:?} and its value are not a line of slurm.conf")),
+        );
         let called = up.family.iter().flat_map(|(family, lines)| lines.iter().map(move |line| (family, line)));
         let odd = called.filter(|(_, (_, names))| names.split_whitespace().any(|name| name.starts_with('-')));
         faults.extend(
@@ -132,7 +134,7 @@ impl ClusterSite {
         let mut faults = Vec::new();
         for (point, section) in mounts.chain(volumes).chain(homes).chain(disks) {
             match holders.get(point) {
-                Some(other) => faults.push(format!("{other} and {section} are both mounted at {point}")),
+                Some(other) => faults.push(format!("{other} and {section} have the same mount point {point}")),
                 None => drop(holders.insert(point, section)),
             }
         }
@@ -151,40 +153,43 @@ mod tests {
     #[test]
     fn each_odd_value_is_refused_by_its_key() {
         for (up, why) in [
-            ("[user.a]\nuid = 4294967295", "[up.user.a] uid = 4294967295: that number is kept for no user"),
-            ("[user.a]\nuid = 0", "[up.user.a] uid = 0: that number is kept for root"),
-            ("[user.a]\nuid = 65534", "kept for nobody"),
-            ("[user.a]\nuid = 3000000000", "no number above 2147483647"),
-            ("[user.a]\nuid = 2001\n[user.b]\nuid = 2001", "[up.user] uid = 2001 is given to both a and b"),
+            ("[user.a]\nuid = 4294967295", "[up.user.a] uid = 4294967295: this number is reserved for -1 in 32 bits"),
+            ("[user.a]\nuid = 0", "[up.user.a] uid = 0: this number is reserved for root"),
+            ("[user.a]\nuid = 65534", "reserved for nobody"),
+            ("[user.a]\nuid = 3000000000", "not accept a number above 2147483647"),
+            ("[user.a]\nuid = 2001\n[user.b]\nuid = 2001", "[up.user] uid = 2001 is set for both a and b"),
             ("[group.a]\ngid = 0", "[up.group.a] gid = 0"),
-            ("[group.a]\ngid = 7\n[group.b]\ngid = 7", "[up.group] gid = 7 is given to both a and b"),
+            ("[group.a]\ngid = 7\n[group.b]\ngid = 7", "[up.group] gid = 7 is set for both a and b"),
             ("[user.a]\nhome = \"relative\"", "[up.user.a] home = \"relative\": it is no absolute path"),
             ("[user.a]\nhome = \"/home/a:b\"", "home = \"/home/a:b\": `:` ends"),
             ("[user.a]\nhome = \"/\"", "home = \"/\": / is the system's own"),
-            ("[user.a]\nhome = \"/home\"", "it holds the homes of others"),
+            ("[user.a]\nhome = \"/home\"", "it contains the homes of other users"),
             ("[user.a]\nhome = \"/home/../etc\"", "is no absolute path"),
             ("[user.a]\nhome = \"/home/a\\nb\"", "is no absolute path"),
             ("[user.a]\nshell = \"bash\"", "[up.user.a] shell = \"bash\": it is no absolute path"),
             ("[user.a]\nshell = \"/bin/ba:sh\"", "shell = \"/bin/ba:sh\": `:` ends"),
             ("[sysctl]\n\"vm.swappiness\" = \"1\\nkernel.x = 2\"", "[up.sysctl] vm.swappiness = "),
             ("[sysctl]\n\"vm.swappiness\" = \"\"", "is empty"),
-            ("[sysctl]\n\"--system\" = \"1\"", "[up.sysctl] \"--system\" is no value"),
-            ("[sysctl]\n\"net.*.x\" = \"1\"", "[up.sysctl] \"net.*.x\" is no value"),
-            ("packages = [\"gcc-\"]", "\"gcc-\" can be no package"),
-            ("packages = [\"gcc=1.2\"]", "\"gcc=1.2\" can be no package"),
-            ("packages = [\"linux*\"]", "\"linux*\" can be no package"),
+            ("[sysctl]\n\"--system\" = \"1\"", "[up.sysctl] \"--system\" is not a name"),
+            ("[sysctl]\n\"net.*.x\" = \"1\"", "[up.sysctl] \"net.*.x\" is not a name"),
+            ("packages = [\"gcc-\"]", "\"gcc-\" is not a name of a package"),
+            ("packages = [\"gcc=1.2\"]", "\"gcc=1.2\" is not a name of a package"),
+            ("packages = [\"linux*\"]", "\"linux*\" is not a name of a package"),
             ("[mount.\"/\"]\nsource = \"n1:/y\"\ntype = \"nfs\"", "[up.mount.\"/\"] / is the system's own"),
             ("[mount.\"/proc\"]\nsource = \"n1:/y\"\ntype = \"nfs\"", "/proc is the system's own"),
             ("[mount.\"/usr/lib\"]\nsource = \"n1:/y\"\ntype = \"nfs\"", "/usr is the system's own"),
             ("[mount.\"/a/\"]\nsource = \"n1:/y\"\ntype = \"nfs\"", "is no absolute path"),
-            ("[mount.\"/a\"]\nsource = \"#n1:/y\"\ntype = \"nfs\"", "source = \"#n1:/y\" is no column of fstab"),
+            (
+                "[mount.\"/a\"]\nsource = \"#n1:/y\"\ntype = \"nfs\"",
+                "source = \"#n1:/y\" cannot be a column of /etc/fstab",
+            ),
             (
                 "[mount.\"/a\"]\nsource = \"n1:/y\"\ntype = \"nfs\"\n[disk.\"/a\"]\ndevices = { n1 = \"/dev/sdb\" }",
-                "are both mounted at /a",
+                "have the same mount point /a",
             ),
             ("[disk.\"/boot\"]\ndevices = { n1 = \"/dev/sdb\" }", "/boot is the system's own"),
-            ("[slurm]\nsettings = { KillWait = \"10 # x\" }", "\"KillWait\" makes no line"),
-            ("[slurm]\nsettings = { \"\" = \"10\" }", "makes no line"),
+            ("[slurm]\nsettings = { KillWait = \"10 # x\" }", "\"KillWait\" and its value are not a line"),
+            ("[slurm]\nsettings = { \"\" = \"10\" }", "are not a line"),
             ("[family.arch]\n\"clock.unit\" = \"-x\"", "begins with -"),
         ] {
             let found = faults(up);

@@ -67,7 +67,7 @@ impl VolumeSection {
             let found = CREATE.into_iter().find(|danger| danger.flag().trim_start_matches('-') == word);
             found.ok_or_else(|| {
                 let known = CREATE.map(|danger| danger.flag().trim_start_matches('-'));
-                format!("allow = {word:?} is none of {}", known.join(", "))
+                format!("allow = {word:?} is not one of {}", known.join(", "))
             })
         };
         self.allow.iter().map(named).collect()

@@ -58,6 +58,6 @@ fn serves(site: &ClusterSite, host: &str, seen: &AllSeen, there: &str) -> String
 fn follows(site: &ClusterSite, server: &str, seen: &AllSeen) -> Result<String, Vec<String>> {
     let names = site.names(server, seen);
     let (_, address) =
-        names.first().ok_or_else(|| vec![format!("the address of {server}, which serves the time, is not known")])?;
+        names.first().ok_or_else(|| vec![format!("the address of the time server {server} is unknown")])?;
     Ok(format!("server {address} iburst\nmakestep 1 3\n"))
 }

@@ -66,7 +66,10 @@ fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> 
         let is_twin =
             |(_, other): &&(&String, &DiskFacts)| other.node == disk.node || !disk.id.is_empty() && other.id == disk.id;
         if let Some((other, _)) = seen[n + 1..].iter().find(is_twin) {
-            against.push(format!("{device} and {other} are one disk, or two with one serial number ({})", disk.id));
+            against.push(format!(
+                "{device} and {other} are the same disk, or two disks with the same serial number ({})",
+                disk.id
+            ));
         }
     }
     against
@@ -79,10 +82,10 @@ fn misplaced(point: &str, device: &str, disk: &DiskFacts, uuid: &str, there: &Ob
         return None;
     }
     if there.mounts.get(point).is_some_and(|(state, _)| state.mounted) {
-        return Some(format!("something else than {device} is mounted at {point}"));
+        return Some(format!("another file system than {device} is mounted at {point}"));
     }
     let elsewhere = disk.has(uuid) && !at.is_empty();
-    elsewhere.then(|| format!("{device} is mounted at {}, and not at {point}: umount it first", at.join(", ")))
+    elsewhere.then(|| format!("{device} is mounted at {}, not at {point}: unmount it first", at.join(", ")))
 }
 
 #[cfg(test)]
@@ -220,9 +223,9 @@ options = "noatime,nofail"
         let plan = plan(&site, &[Area::Disks], &seen);
         assert!(plan.phases.is_empty());
         let why: Vec<&str> = plan.against.iter().map(|(_, why)| why.as_str()).collect();
-        assert!(why[0].contains("one disk, or two with one serial number (A1)"), "{why:?}");
-        assert!(why[1].contains("something else than /dev/disk/by-path/pci-1 is mounted at /data"), "{why:?}");
-        assert!(why[2].contains("is mounted at /old, and not at /data"), "{why:?}");
+        assert!(why[0].contains("the same disk, or two disks with the same serial number (A1)"), "{why:?}");
+        assert!(why[1].contains("another file system than /dev/disk/by-path/pci-1 is mounted at /data"), "{why:?}");
+        assert!(why[2].contains("is mounted at /old, not at /data"), "{why:?}");
     }
 
     #[test]
@@ -242,7 +245,7 @@ options = "noatime,nofail"
     fn a_host_that_leaves_takes_its_disks_out_of_the_file() {
         let mut site = site(UP);
         site.hosts.retain(|host| host != "n1");
-        assert!(site.faults()[0].contains("n1 is none of the hosts"));
+        assert!(site.faults()[0].contains("n1 is not one of the hosts"));
         site.leave_disks("n1");
         assert_eq!(site.faults(), [""; 0]);
         let kept = ["n1", "n2", "n3"].map(|host| of(&site, host).len());
@@ -268,14 +271,14 @@ devices = {}
         let faults = site(wrong).faults().join("\n");
         for part in [
             "[up.disk.\"/m\"] devices: n2 has two disks",
-            "n9 is none of the hosts",
-            "\"sde\" is no path below /dev",
-            "\"ntfs\" is none of ext4, xfs",
-            "options has a blank",
-            "wipe: \"n[1-2]\" is no host",
-            "[up.mount.\"/m\"] and [up.disk.\"/m\"] are both mounted at /m",
+            "n9 is not one of the hosts",
+            "\"sde\" is not a path below /dev",
+            "\"ntfs\" is not one of ext4, xfs",
+            "options is empty or has a blank",
+            "wipe: \"n[1-2]\" is not a host of devices",
+            "[up.mount.\"/m\"] and [up.disk.\"/m\"] have the same mount point /m",
             "[up.disk.\"data\"] it is no absolute path",
-            "n1 has /dev/sdb at two places",
+            "n1 has /dev/sdb at two mount points",
             "[up.disk.\"/none\"] devices = { HOST",
         ] {
             assert!(faults.contains(part), "{part}: {faults}");

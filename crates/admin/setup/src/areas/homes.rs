@@ -47,17 +47,19 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
         return Ok(mount(spec, false));
     }
     if there.mounts.get(HOME).is_some_and(|(state, _)| state.mounted) {
-        return Err(vec![format!("{HOME} is a mount of its own there, and a second one on top of it is not made")]);
+        return Err(vec![format!("{HOME} is a mount there already, and homing does not mount over it")]);
     }
     if !homed.used.is_empty() {
         let used = homed.used.iter().cloned().collect::<Vec<_>>().join(", ");
-        return Err(vec![format!("{HOME} is in use there ({used}): nothing is moved before they have logged out")]);
+        return Err(vec![format!(
+            "{HOME} is in use there ({used}): homing moves no home until these users have logged out"
+        )]);
     }
     match &homed.copied {
         Some(HomeCopyState::Used(from)) if is_undone(from, seen) => {
             let copy = copy(spec);
             let why = format!(
-                "both {HOME} there and {copy}, which was {HOME} of all hosts, hold homes: move one of both elsewhere"
+                "{HOME} there has homes, and so has {copy}, which was {HOME} of all hosts: move one of the two elsewhere"
             );
             if from == host { Err(vec![why]) } else { Ok(Vec::new()) }
         }
@@ -90,8 +92,8 @@ fn gathered(homes: &Homes, spec: &Spec, host: &str, seen: &AllSeen) -> AreaResul
     if spec.kind == VolumeKind::Nfs && spec.places.iter().all(|place| place.host != host) {
         let server = spec.places.first().map_or("", |place| &place.host);
         return Err(vec![format!(
-            "root of {host} is nobody on the volume of {server} and cannot copy homes there: copy them to {HOME} of \
-             {server}, and say [up.homes] from = {server:?}"
+            "root of {host} has no rights on the volume of {server} (root_squash) and cannot copy homes there: copy them to \
+             {HOME} of {server}, and set [up.homes] from = {server:?}"
         )]);
     }
     Ok(vec![HostRequirement::Copy { from: HOME.into(), to: copy(spec), host: host.into() }])
@@ -132,8 +134,8 @@ fn source(homes: &Homes, spec: &Spec, seen: &AllSeen) -> Result<String, (Vec<Str
         several => {
             let each: Vec<String> = several.iter().map(|(host, homes)| format!("{host} ({})", names(homes))).collect();
             let why = format!(
-                "several hosts have homes with files, {}: [up.homes] from = HOST tells whose are meant; those of the \
-                 others stay where they are, beneath the mount",
+                "several hosts have homes with files, {}: choose one with [up.homes] from = HOST; the files of the others \
+                 stay where they are, below the mount",
                 each.join(", ")
             );
             Err((several.iter().map(|(host, _)| (*host).clone()).collect(), why))
@@ -158,17 +160,17 @@ pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     }
     let mounted = |host: &&&String| seen[**host].as_ref().is_ok_and(|there| volumes::is_mounted(spec, host, there));
     if !without.iter().all(|host| mounted(&host)) {
-        return vec![format!("homes: they are planned when volume {} is mounted", spec.name)];
+        return vec![format!("homes: homing plans them when volume {} is mounted", spec.name)];
     }
     let mut notes = Vec::new();
     if !idle(spec, seen) {
         let waiting: NodeSet = without.iter().map(|host| (*host).clone()).collect();
-        notes.push(format!("homes: nothing is moved on {waiting} while anybody is logged in on one of them"));
+        notes.push(format!("homes: homing moves nothing on {waiting} while a user is logged in on one of them"));
     }
     if let Ok(from) = source(homes, spec, seen) {
         let stay = holders(spec, seen).into_iter().filter(|(host, _)| **host != from);
         notes.extend(stay.map(|(host, of)| {
-            format!("homes: on {host} the files of {} stay where they are, beneath the mount on {HOME}", names(&of))
+            format!("homes: on {host} the files of {} stay where they are, below the mount on {HOME}", names(&of))
         }));
     }
     notes

@@ -40,10 +40,10 @@ pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<Str
     let of = |key: &'static str| said.lines().filter_map(move |line| line.strip_prefix(key)?.strip_prefix(' '));
     let user = of("user").next().unwrap_or_default();
     if !of("login").any(|line| line.starts_with("Max open files")) {
-        let words = of("login").next_back().unwrap_or("it did not end within 30 s");
-        return vec![format!("what a login of {user} is given is not known: {words}")];
+        let words = of("login").next_back().unwrap_or("su did not end within 30 s");
+        return vec![format!("the limits of a login of {user} are unknown: {words}")];
     }
-    let words = of("words").next().map(|words| format!("; PAM's words: {words}")).unwrap_or_default();
+    let words = of("words").next().map(|words| format!("; PAM logged: {words}")).unwrap_or_default();
     let one = |(item, value): (&String, &String)| {
         let (name, unit) = kernel(item)?;
         let line = of("login").find_map(|line| line.strip_prefix(name))?;
@@ -103,10 +103,10 @@ mod tests {
         );
         let why = of(&format!("{low}words Could not set limit for 'memlock': Operation not permitted\n")).remove(0);
         assert!(
-            why.ends_with("refused it; PAM's words: Could not set limit for 'memlock': Operation not permitted"),
+            why.ends_with("refused it; PAM logged: Could not set limit for 'memlock': Operation not permitted"),
             "{why}"
         );
         let why = of("user alice\nlogin su: Permission denied\n").remove(0);
-        assert_eq!(why, "what a login of alice is given is not known: su: Permission denied");
+        assert_eq!(why, "the limits of a login of alice are unknown: su: Permission denied");
     }
 }

@@ -44,13 +44,13 @@ fn taken(point: &str, wanted: &MountSection, there: &Observed) -> Option<String>
     let entry = there.mounted.get(point)?;
     if !is_wanted(wanted, entry) {
         return Some(format!(
-            "{} ({}) is mounted at {point}, and not {}: umount {point} there, or another mount point",
+            "{} ({}) is mounted at {point}, not {}: unmount it there, or use another mount point",
             entry.source, entry.fstype, wanted.source
         ));
     }
     let has = |options: &str, option: &str| options.split(',').any(|one| one == option);
     let lacks = SHOWN.into_iter().find(|option| has(&wanted.options, option) && !has(&entry.options, option))?;
-    Some(format!("{} is mounted at {point} without {lacks}: umount {point} there, then homing up again", entry.source))
+    Some(format!("{} is mounted at {point} without {lacks}: unmount it there, then repeat homing up", entry.source))
 }
 
 fn is_wanted(wanted: &MountSection, entry: &MountEntry) -> bool {

@@ -19,9 +19,9 @@ impl ClusterSite {
     pub(crate) fn mtu_faults(&self) -> Vec<String> {
         let bounds = |(_, bytes): &(&String, &u32)| !(576..=65535).contains(*bytes);
         let odd = self.up.mtu.iter().filter(bounds);
-        let odd = odd.map(|(network, bytes)| format!("[up.mtu] {network} = {bytes}: from 576 to 65535"));
+        let odd = odd.map(|(network, bytes)| format!("[up.mtu] {network} = {bytes}: it must be from 576 to 65535"));
         let bare = self.up.mtu.keys().filter(|network| self.of_network(network).is_empty());
-        let bare = bare.map(|n| format!("[up.mtu] {n}: no [host.NAME] addresses has a network of that name"));
+        let bare = bare.map(|n| format!("[up.mtu] {n}: no addresses of a [host.NAME] has a network of this name"));
         odd.chain(bare).collect()
     }
 }
@@ -36,9 +36,9 @@ pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
 fn link(there: &Observed, address: IpAddr, bytes: u32) -> Result<(String, String, HostRequirement), String> {
     let interface = there.carriers.get(&address.to_string()).ok_or_else(|| format!("has no {address}"))?;
     let setting = there.links.get(interface).and_then(|links| links.all().get(SETTING));
-    let setting = setting.ok_or_else(|| format!("does not tell the MTU of {interface}"))?;
+    let setting = setting.ok_or_else(|| format!("does not show the MTU of {interface}"))?;
     if let Some(most) = setting.most.filter(|most| *most < bytes) {
-        return Err(format!("takes no more than {most} on {interface}"));
+        return Err(format!("accepts at most {most} on {interface}"));
     }
     let wanted =
         HostRequirement::Link { interface: interface.clone(), setting: SETTING.into(), value: bytes.to_string() };
@@ -80,13 +80,13 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
                 waits |= !lack.is_empty();
                 now.extend(lack.get(host).cloned());
             }
-            Err(why) => against.push(format!("{network} has {bytes} bytes on all its hosts or on none, and {why}")),
+            Err(why) => against.push(format!("all hosts of {network} get MTU {bytes} or none does, and {why}")),
         }
         if let Ok((interface, _, wanted)) = link(there, *address, *bytes)
             && let Some(other) = all.insert(interface.clone(), wanted.clone())
             && other != wanted
         {
-            against.push(format!("networks of different sizes are on its {interface}"));
+            against.push(format!("its {interface} carries networks with different MTUs"));
         }
     }
     match () {

@@ -93,14 +93,16 @@ fn judge(site: &ClusterSite, seen: &AllSeen, line: &str) -> Judged {
     let known = site.hosts.iter().flat_map(|host| site.names(host, seen));
     for (name, right) in known.filter(|(name, _)| names.contains(&name.as_str())) {
         if is_loopback(address) && names.contains(&"localhost") {
-            return Judged::Wrong(format!("{HOSTS} has the line {line:?}: take {name} out of it"));
+            return Judged::Wrong(format!("{HOSTS} has the line {line:?}: remove {name} from it"));
         }
         if is_loopback(address) {
             return Judged::Loopback;
         }
         // A name may have an IPv4 and an IPv6 address.
         if address != right && address.contains(':') == right.contains(':') {
-            return Judged::Wrong(format!("{HOSTS} has the line {line:?}, but {name} is {right}: take that line out"));
+            return Judged::Wrong(format!(
+                "{HOSTS} has the line {line:?}, but the address of {name} is {right}: remove that line"
+            ));
         }
     }
     Judged::Fine
@@ -112,7 +114,7 @@ fn elsewhere(site: &ClusterSite, host: &str, there: &Observed) -> Vec<String> {
     let has = there.addresses.join(", ");
     if told.is_empty() && there.reached_at.as_deref().is_none_or(is_loopback) {
         return vec![format!(
-            "its address cannot be told (it has {has}): [host.{host}] addresses = {{ NETWORK = \"...\" }}"
+            "its address is unknown (it has {has}): set [host.{host}] addresses = {{ NETWORK = \"...\" }}"
         )];
     }
     let missing = told.into_iter().filter(|(_, a)| !there.addresses.contains(&a.to_string()));

@@ -40,7 +40,7 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
     let leads = site.called_one(there, LEADS)?;
     let is_controller = site.controller() == Some(host);
     if is_foreign(there) {
-        return Err(vec![format!("{CONF} is there and not homing's: this host has a Slurm already")]);
+        return Err(vec![format!("homing did not write {CONF}: this host has a Slurm already")]);
     }
     let packages: Vec<String> = everywhere.into_iter().chain(is_controller.then_some(leads)).collect();
     if packages.iter().any(|package| !there.packages.contains(package)) {
@@ -50,10 +50,12 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
     let Some(lead) = leader(site, seen) else { return Err(vec![no_leader(site)]) };
     let key = match lead.files.get(KEY) {
         Some(PathState::File(key, _)) => key.content.clone(),
-        _ => return Err(vec![format!("{} has no {KEY}: mungekey --create there", site.controller().unwrap_or(""))]),
+        _ => {
+            return Err(vec![format!("{} has no {KEY}: run mungekey --create there", site.controller().unwrap_or(""))]);
+        }
     };
     let owner =
-        there.users.get("munge").map(|user| (user.uid, user.gid)).ok_or_else(|| vec!["no user munge".into()])?;
+        there.users.get("munge").map(|user| (user.uid, user.gid)).ok_or_else(|| vec!["it has no user munge".into()])?;
     let cgroups = has_cgroups(seen);
     let conf = conf(site, slurm, seen, cgroups)?;
     let how = how(there, &conf, &cgroup_conf(cgroups));
@@ -99,7 +101,7 @@ pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
         site.called(there, EVERYWHERE).is_some_and(|all| all.iter().any(|package| !there.packages.contains(package)))
     };
     let bare = site.up.slurm.is_some() && seen.values().flatten().any(without);
-    bare.then(|| "slurm: its files and units are planned when the packages are there".into()).into_iter().collect()
+    bare.then(|| "slurm: homing plans its files and units when the packages are installed".into()).into_iter().collect()
 }
 
 fn leader<'s>(site: &ClusterSite, seen: &'s AllSeen) -> Option<&'s Observed> {
@@ -108,7 +110,10 @@ fn leader<'s>(site: &ClusterSite, seen: &'s AllSeen) -> Option<&'s Observed> {
 }
 
 fn no_leader(site: &ClusterSite) -> String {
-    format!("{}, which is to lead Slurm, does not answer or has no {CONTROLLER}", site.controller().unwrap_or("a host"))
+    format!(
+        "{}, which is to run Slurm's controller, does not answer or has no {CONTROLLER}",
+        site.controller().unwrap_or("a host")
+    )
 }
 
 /// Whether all hosts that answer have version 2 of the control groups.
@@ -132,7 +137,7 @@ fn conf(site: &ClusterSite, slurm: &Slurm, seen: &AllSeen, cgroups: bool) -> Res
     let nodes = lines_of_all(site, lead.text(CONF).unwrap_or(""), |host| node(site, host, seen), is_of);
     let memory = |line: &str| Some(number(line, "RealMemory=")? / number(line, "CPUs=")?.max(1));
     let Some(memory) = nodes.lines().filter_map(memory).min() else {
-        return Err(vec![format!("{OFFERS} says nothing on any host")]);
+        return Err(vec![format!("{OFFERS} prints nothing on any host")]);
     };
     let (track, task) = if cgroups { ("cgroup", "task/cgroup,task/affinity") } else { ("linuxproc", "task/none") };
     let base = format!(
@@ -232,9 +237,10 @@ pub fn proof(hosts: &[String]) -> String {
 pub fn unfit(hosts: &[String], output: &str) -> Vec<(String, String)> {
     let state = |host: &String| {
         let mut lines = output.lines().filter_map(|line| line.split_once(' '));
-        let told = lines.find(|(name, _)| name == host).map_or("is not among the nodes that sinfo names", |(_, t)| t);
+        let told = lines.find(|(name, _)| name == host).map_or("is missing in the output of sinfo", |(_, t)| t);
         let serves = SERVES.contains(&told.split(' ').next().unwrap_or(""));
-        (!serves).then(|| (host.clone(), format!("slurm: after a minute the node {told}; journalctl -u slurmd")))
+        (!serves)
+            .then(|| (host.clone(), format!("slurm: after a minute the node {told}; see journalctl -u slurmd there")))
     };
     hosts.iter().filter_map(state).collect()
 }

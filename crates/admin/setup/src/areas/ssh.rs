@@ -47,10 +47,10 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
         }
     }
     let Some(unit) = UNITS.into_iter().find(|unit| there.units.contains_key(*unit)) else {
-        return Err(vec!["neither unit ssh nor sshd is there".into()]);
+        return Err(vec!["it has neither a unit ssh nor a unit sshd".into()]);
     };
     if there.host_keys.is_empty() {
-        against.push("it has no host keys: ssh-keygen -A".into());
+        against.push("it has no host keys: run ssh-keygen -A there".into());
     }
     if !against.is_empty() {
         return Err(against);
@@ -107,7 +107,7 @@ pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     shared.dedup();
     let note = |hosts: NodeSet| {
         format!(
-            "{hosts} have one host key, so that each can pass for the others: rm /etc/ssh/ssh_host_*; ssh-keygen -A"
+            "{hosts} have the same host key, so each can impersonate the others: rm /etc/ssh/ssh_host_*; ssh-keygen -A"
         )
     };
     shared.into_iter().map(note).collect()

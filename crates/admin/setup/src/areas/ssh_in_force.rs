@@ -55,8 +55,8 @@ mod tests {
         assert_eq!(
             why,
             [
-                "sshd goes by hostbasedauthentication no for alice, not by homing's file, since \
-                 /etc/ssh/sshd_config.d/10-local.conf (line 1: HostbasedAuthentication no) comes first: take that line out",
+                "sshd uses hostbasedauthentication no for alice, not the value in homing's file; \
+                 /etc/ssh/sshd_config.d/10-local.conf (line 1: HostbasedAuthentication no) comes first: remove that line",
                 "alice cannot log in from n1 to n2: alice@n2: Permission denied (hostbased).",
             ]
         );
@@ -64,7 +64,8 @@ mod tests {
         let unknown = WELL
             .replace("client hostbasedauthentication yes\nclient enablesshkeysign yes\n", "client-words bad option\n");
         assert!(
-            of(&unknown)[0].contains("what ssh goes by (hostbasedauthentication) for alice is not known: bad option")
+            of(&unknown)[0]
+                .contains("the value of hostbasedauthentication that ssh uses for alice is unknown: bad option")
         );
     }
 }

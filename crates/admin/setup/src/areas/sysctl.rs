@@ -40,7 +40,7 @@ pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<Str
         let (place, _, later) = setting(lines.lines().rfind(|line| sets(line).is_some())?)?;
         (words(later) != words(value)).then(|| {
             format!(
-                "{key} = {value} until the next boot, and then {later}: {place} comes after {FILE}; take that line out"
+                "{key} = {value} until the next boot, and then {later}: {place} comes after {FILE}; remove that line"
             )
         })
     };
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(
             of(&format!("{own}/etc/sysctl.d/99-a.conf:7:vm/swappiness = 60\n")),
             [format!(
-                "vm.swappiness = 10 until the next boot, and then 60: /etc/sysctl.d/99-a.conf (line 7) comes after {FILE}; take that line out"
+                "vm.swappiness = 10 until the next boot, and then 60: /etc/sysctl.d/99-a.conf (line 7) comes after {FILE}; remove that line"
             )]
         );
     }

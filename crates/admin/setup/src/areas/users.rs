@@ -49,7 +49,7 @@ fn unfit(name: &str, account: &Account, said: &str) -> Option<String> {
     let shells: Vec<&str> = lines(said, "shell").filter_map(|fields| fields.get(1).copied()).collect();
     if !shells.contains(&account.shell.as_str()) {
         return Some(format!(
-            "there is no program {} to be the shell of {name}: [up] packages may bring it, or [up.user.{name}] shell names another",
+            "{}, the shell of {name}, is missing: add its package to [up] packages, or set [up.user.{name}] shell",
             account.shell
         ));
     }
@@ -57,8 +57,8 @@ fn unfit(name: &str, account: &Account, said: &str) -> Option<String> {
     let owner: u32 = home.get(2)?.parse().ok()?;
     (owner != account.uid).then(|| {
         format!(
-            "{} is there already and belongs to number {owner}, not to {name} ({}): give it to {name} by hand, move it, or [up.user.{name}] \
-             home names another",
+            "{} exists and belongs to number {owner}, not to {name} ({}): change its owner, move it, or set another home in \
+             [up.user.{name}]",
             account.home, account.uid
         )
     })
@@ -73,7 +73,7 @@ pub(super) fn untaken(site: &ClusterSite, host: &str, seen: &AllSeen) -> Vec<Str
         let (owner, account) = (fields.get(3)?.parse::<u32>().ok()?, there.users.get(name)?);
         (owner != account.uid).then(|| {
             format!(
-                "the home {home} of {name} belongs to number {owner}, not to {name} ({}): look at ls -ld {home}/.",
+                "the home {home} of {name} belongs to number {owner}, not to {name} ({}): see ls -ld {home}/.",
                 account.uid
             )
         })
@@ -92,7 +92,7 @@ pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
                 *hosts = hosts.union(&[host.clone()].into_iter().collect());
             };
             if user.home.as_ref().is_some_and(|home| *home != account.home) {
-                note(format!("the home of {name} stays {}; usermod -d moves nobody's files", account.home));
+                note(format!("the home of {name} stays {}; usermod -d changes it, and moves no files", account.home));
             }
             if user.shell.as_ref().is_some_and(|shell| *shell != account.shell) {
                 note(format!("the shell of {name} stays {}; chsh -s changes it", account.shell));
@@ -101,7 +101,7 @@ pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
             if lines(said, "own")
                 .any(|fields| fields.get(1) == Some(&name.as_str()) && fields.get(3) == Some(&"absent"))
             {
-                note(format!("{name} has no home: {} is not there", account.home));
+                note(format!("{name} has no home: {} is missing", account.home));
             }
         }
     }
@@ -208,11 +208,11 @@ impl Numbers<'_> {
             (None, Some(one), 1) => *one,
             (None, Some(_), _) => {
                 let each: Vec<String> = found.iter().map(|(n, hosts)| format!("{n} on {hosts}")).collect();
-                return Err(format!("{what} has number {}: {key} = ... says which is meant", each.join(", ")));
+                return Err(format!("{what} has number {}: choose one with {key} = ...", each.join(", ")));
             }
-            (None, None, _) => {
-                like.or_else(|| FREE.into_iter().find(|n| !self.taken.contains(n))).ok_or("no number is free")?
-            }
+            (None, None, _) => like
+                .or_else(|| FREE.into_iter().find(|n| !self.taken.contains(n)))
+                .ok_or("no number is free on all hosts")?,
         };
         self.taken.insert(number);
         Ok(number)
@@ -234,13 +234,11 @@ mod tests {
             [("n1".to_string(), Ok(Observed { users, outputs, ..Observed::default() }))].into()
         };
         let refused = |said: &str| wanted(&site, "n1", &look(said, false)).unwrap_err().remove(0);
-        assert!(
-            refused("at\t/home/alice\tabsent\n").starts_with("there is no program /bin/zsh to be the shell of alice")
-        );
+        assert!(refused("at\t/home/alice\tabsent\n").starts_with("/bin/zsh, the shell of alice, is missing"));
         assert!(wanted(&site, "n1", &look("at\t/home/alice\tabsent\nshell\t/bin/zsh\n", false)).is_ok());
         assert!(wanted(&site, "n1", &look("at\t/home/alice\t2001\nshell\t/bin/zsh\n", false)).is_ok());
         let why = refused("at\t/home/alice\t0\nshell\t/bin/zsh\n");
-        assert!(why.starts_with("/home/alice is there already and belongs to number 0, not to alice (2001)"), "{why}");
+        assert!(why.starts_with("/home/alice exists and belongs to number 0, not to alice (2001)"), "{why}");
         assert!(wanted(&site, "n1", &look("at\t/home/alice\t0\n", true)).is_ok(), "who is there stays");
         let why = untaken(&site, "n1", &look("own\talice\t/home/alice\t0\n", true)).remove(0);
         assert!(why.starts_with("the home /home/alice of alice belongs to number 0, not to alice (2001)"), "{why}");

@@ -30,7 +30,7 @@ pub fn lacking<'s>(site: &'s ClusterSite, seen: &AllSeen) -> Vec<&'s SiteVolume>
 pub(super) fn notes(site: &ClusterSite, seen: &AllSeen) -> Vec<String> {
     let note = |volume: &SiteVolume| {
         let Spec { name, kind, mount, .. } = &volume.spec;
-        format!("volumes: {name} ({kind}) is made by the steps of homing volume, and mounted at {mount}")
+        format!("volumes: homing makes {name} ({kind}) with the steps of homing volume, and mounts it at {mount}")
     };
     lacking(site, seen).into_iter().map(note).collect()
 }

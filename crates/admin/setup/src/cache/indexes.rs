@@ -76,10 +76,11 @@ pub fn parse_report(text: &str) -> Result<IndexReport, String> {
         match line.split_once(' ') {
             Some(("said", words)) => said.words.push(words.into()),
             Some(("lacks", index)) => {
-                let index = Index::read(index).ok_or_else(|| format!("it asks for {index:?}, which is no index"))?;
+                let index =
+                    Index::read(index).ok_or_else(|| format!("its apt requests {index:?}, which is not an index"))?;
                 said.lacks.push(index);
             }
-            _ => return Err(format!("it says {line:?} of its indexes")),
+            _ => return Err(format!("its report on indexes has the line {line:?}, which homing cannot read")),
         }
     }
     Ok(said)
@@ -162,7 +163,7 @@ mod tests {
             "http://m/users",
             &beside,
         ] {
-            assert!(parse_report(&line(uri)).unwrap_err().contains("which is no index"), "{uri}");
+            assert!(parse_report(&line(uri)).unwrap_err().contains("which is not an index"), "{uri}");
         }
         assert!(parse_report("lacks ../x http://m/InRelease\n").is_err() && parse_report("other\n").is_err());
     }

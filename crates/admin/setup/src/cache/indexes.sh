@@ -4,14 +4,14 @@ I=$C/indexes
 # indexes BEGIN: 'NAME URI' of what lacks, or what apt says where nothing does any more. Anew, more, or at last.
 indexes() {
   [ "$1" != anew ] || indexes_folder
-  [ -d $I/methods ] || die "another homing cache has been at work there meanwhile"
+  [ -d $I/methods ] || die "another homing cache ran there meanwhile"
   : >$I/lacks
   out=$(apt_get -o Dir::Bin::methods=$I/methods -o Acquire::PDiffs=false -o Acquire::Retries=0 -o APT::Sandbox::User=root update 2>&1)
   if [ -s $I/lacks ] && [ "$1" != last ]; then awk '!seen[$0]++ { print "lacks", $0 }' $I/lacks
   else echo "$out" | sed -n 's/^[EW]: /said /p'; apt_end $I; fi
 }
 indexes_folder() {
-  apt_folder $I; mkdir $I/files $I/methods || die "$I cannot be made"
+  apt_folder $I; mkdir $I/files $I/methods || die "cannot make the folder $I"
   methods=$(apt-config shell methods Dir::Bin::methods/d | sed -n "s/^methods='\(.*\)'$/\1/p")
   ln -s "${methods:-/usr/lib/apt/methods/}"/* $I/methods/ && rm -f $I/methods/http $I/methods/https
   { echo '#!/bin/sh'; echo "I=$I"; cat <<'END'
@@ -37,10 +37,10 @@ while IFS= read -r line; do
   esac
 done
 END
-  } >$I/methods/http && chmod 755 $I/methods/http && ln -s http $I/methods/https || die "$I cannot be written"
+  } >$I/methods/http && chmod 755 $I/methods/http && ln -s http $I/methods/https || die "cannot write to $I"
 }
 # indexes_came: a tar on standard input.
-indexes_came() { tar -C $I/files --no-same-owner -xf - || die "the indexes did not arrive whole"; }
+indexes_came() { tar -C $I/files --no-same-owner -xf - || die "the indexes did not arrive completely"; }
 # fetch_indexes NAME URI ...: as a tar on standard output. apt asks for several forms of a file and takes the first: one of
 # each folder of a source is enough at a time. A server that says that it has none has answered; where none did, another
 # host may have a way out.
@@ -53,7 +53,7 @@ fetch_indexes() {
     *)
       if out=$(fetched "$2" "$C/fetched/$1"); then had="$had$of " answer=yes
       else
-        : >$C/fetched/$1.none; why="$2 cannot be fetched: $(echo "$out" | apt_why)"
+        : >$C/fetched/$1.none; why="fetching $2 failed: $(echo "$out" | apt_why)"
         case $why in *' 404 '*) answer=yes ;; esac
       fi ;;
     esac

@@ -275,7 +275,7 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
         (done.status.code().unwrap(), err(&done))
     };
     let (status, why) = down("n1", &[]);
-    assert!(status == 255 && why.contains("it leads Slurm"), "{why}");
+    assert!(status == 255 && why.contains("it is Slurm's controller"), "{why}");
     let submit = |host: &str, file: &str| {
         let wait = format!("until [ -e /tmp/{file} ]; do sleep 0.2; done; echo ended > /tmp/{file}.end");
         lab.ok("n1", &format!("cd /tmp; sbatch --parsable -o /dev/null -w {host} --wrap '{wait}'")).trim().to_string()
@@ -305,7 +305,7 @@ fn a_host_leaves_slurm(up: &Up, before: &str) {
     // n3 has lost its journal. homing removes it from the other hosts, and reports that Slurm's file is left there.
     lab.ok("n3", "mv /var/lib/homing/up /root/journal");
     let (status, why) = down("n3", &[]);
-    assert!(status == 254 && why.contains("/etc/slurm/slurm.conf of homing up is there"), "{why}");
+    assert!(status == 254 && why.contains("/etc/slurm/slurm.conf of homing up is still there"), "{why}");
     lab.ok("n3", "mv /root/journal /var/lib/homing/up");
     // n3 does not answer, and is removed from the other hosts. When it answers again, the same command undoes it
     // there.

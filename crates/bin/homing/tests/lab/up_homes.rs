@@ -44,7 +44,7 @@ fn homes_go_to_a_volume_and_come_back() {
     let told = up.json(&["--no-check"]);
     let of_n3 = failed(&told, "n3").join("; ");
     assert!(of_n3.contains("/home is in use there (carla: sleep)"), "{told}");
-    assert!(told.to_string().contains("nothing is moved on n[1-3] while anybody is logged in"), "{told}");
+    assert!(told.to_string().contains("homing moves nothing on n[1-3] while a user is logged in"), "{told}");
     hosts
         .iter()
         .for_each(|host| drop(lab.ok(host, "mountpoint -q /homes && ! mountpoint -q /home && ! test -e /homes/home")));
@@ -80,7 +80,10 @@ fn homes_go_to_a_volume_and_come_back() {
     assert!(undone.to_string().contains("volume homes stays"), "{undone}");
     assert_eq!(lab.ok("n1", &tree("/home")), before);
     let again = up.json(&["--no-check"]);
-    assert!(failed(&again, "n1").join(" ").contains("hold homes: move one of both elsewhere"), "{again}");
+    assert!(
+        failed(&again, "n1").join(" ").contains("which was /home of all hosts: move one of the two elsewhere"),
+        "{again}"
+    );
     hosts.iter().for_each(|host| drop(lab.ok(host, "! mountpoint -q /home")));
     let deleted = delete();
     assert!(deleted.status.success(), "{}", err(&deleted));
