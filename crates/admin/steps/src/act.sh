@@ -12,35 +12,35 @@ outdated() { printf 'outdated\t%s\n' "$*"; exit 0; }
 # lock LEAD: of all who mean to act here, the last who looked. A script of a homing that was killed may arrive late. Root
 # alone may open the file, or anybody could hold the lock.
 lock() {
-  [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): --sudo, or HOMING_SSH='ssh -l root'"
-  (umask 077; : >>/run/homing-lead); exec 9>>/run/homing-lead; flock -w 300 9 || die "another homing up changes this host for minutes"
+  [ "$(id -u)" = 0 ] || die "this needs root there, and you are $(id -un): use --sudo, or HOMING_SSH='ssh -l root'"
+  (umask 077; : >>/run/homing-lead); exec 9>>/run/homing-lead; flock -w 300 9 || die "another homing up has been changing this host for 5 minutes"
   l=$(cat /run/homing-lead)
-  [ -n "$l" ] || [ -z "$1" ] || outdated "this host was started anew since homing looked at it"
-  [ "$l" = "$1" ] || [ -z "$1" ] || outdated "another homing has looked at this host since, to change it"
+  [ -n "$l" ] || [ -z "$1" ] || outdated "this host was restarted after homing examined it"
+  [ "$l" = "$1" ] || [ -z "$1" ] || outdated "another homing has begun to change this host since"
   mkdir -p /var/lib/homing && mkdir -p -m 700 $J || exit 1
 }
 # The entry is safe on the disk before the change begins.
 note() {
   last=$(ls $J | grep '^[0-9]*\.json$' | tail -n 1); last=${last%.json}
   next=$(echo "${last:-0}" | awk '{ printf "%08d\n", $1 + 1 }')
-  (umask 077; printf %s "$1" | base64 -d >$J/.new) && sync $J/.new && mv -f $J/.new "$J/$next.json" || die "the journal in $J cannot be written"
+  (umask 077; printf %s "$1" | base64 -d >$J/.new) && sync $J/.new && mv -f $J/.new "$J/$next.json" || die "cannot write the journal in $J"
 }
 forget() { for e; do rm -f -- "$J/$e"; done; }
 # The lock of former versions lies in the journal.
 tidy() { rm -f $J/.new; packages_end; [ -n "$(ls $J)" ] || { rm -f $J/.lock; rmdir $J; rmdir --ignore-fail-on-non-empty /var/lib/homing; }; }
 hash() { if [ -f "$1" ] && [ ! -L "$1" ]; then sha256sum <"$1" | cut -d' ' -f1; elif [ -e "$1" ] || [ -L "$1" ]; then echo other; else echo -; fi; }
-same() { [ "$(hash "$1")" = "$2" ] || outdated "$1 was changed while homing looked at it"; }
+same() { [ "$(hash "$1")" = "$2" ] || outdated "$1 was changed after homing examined it"; }
 # put PATH HASH MODE UID GID BASE64: HASH is that of the file before, - where there is none.
 put() {
   same "$1" "$2"
-  [ -d "$(dirname -- "$1")" ] || die "$1 cannot be written: there is no folder $(dirname -- "$1")"
+  [ -d "$(dirname -- "$1")" ] || die "cannot write $1: the folder $(dirname -- "$1") is missing"
   t=$1.homing-new; rm -f -- "$t"
   if (umask 077; set -C; printf %s "$6" | base64 -d >"$t") && chown "$4:$5" "$t" && chmod "$3" "$t" && sync "$t"; then
     mv -f -T -- "$t" "$1" || { rm -f -- "$t"; exit 1; }
     ! command -v restorecon >/dev/null || restorecon -F "$1"
     # Else systemd goes by the old lines, and may unmount again what it takes for another's.
     [ "$1" != /etc/fstab ] || [ ! -d /run/systemd/system ] || systemctl daemon-reload || exit 1
-  else rm -f -- "$t"; die "$1 cannot be written; it is as it was"; fi
+  else rm -f -- "$t"; die "cannot write $1; it is unchanged"; fi
 }
 remove() { same "$1" "$2"; rm -f -- "$1" || exit 1; }
 group_add() { groupadd -g "$2" -- "$1" || exit 1; }
@@ -62,9 +62,9 @@ rest_del() {
     (umask 077; set -C; rm -f $f.homing-new; awk -F: -v OFS=: -v n="$1" -v d="$d" -v m="$m" -v g="$f" '
       d && $1 == n { next }
       m && g == "/etc/gshadow" && index("," $4 ",", "," n ",") { c = split($4, all, ","); $4 = ""; for (i = 1; i <= c; i++) if (all[i] != n) $4 = $4 ($4 == "" ? "" : ",") all[i] }
-      { print }' $f >$f.homing-new) || die "$f.homing-new cannot be written"
+      { print }' $f >$f.homing-new) || die "cannot write $f.homing-new"
     if cmp -s $f $f.homing-new; then rm -f $f.homing-new; else
-      chown --reference=$f $f.homing-new && chmod --reference=$f $f.homing-new && sync $f.homing-new && mv -f -T $f.homing-new $f || die "$f cannot be written"
+      chown --reference=$f $f.homing-new && chmod --reference=$f $f.homing-new && sync $f.homing-new && mv -f -T $f.homing-new $f || die "cannot write $f"
     fi
   done
 }
@@ -81,8 +81,8 @@ unit() {
   if [ "$2" = yes ]; then systemctl --quiet enable "$1" || exit 1; else systemctl --quiet disable "$1" 2>/dev/null; fi
   if [ "$3" = yes ]; then
     systemctl start "$1" && systemctl --quiet is-active "$1" ||
-      die "unit $1 does not run: $(systemctl status --no-pager -n 3 "$1" 2>&1 | tail -n 3 | tr '\n' ' ')"
-  else systemctl stop "$1" 2>/dev/null || ! systemctl --quiet is-active "$1" || die "unit $1 cannot be stopped"; fi
+      die "unit $1 did not start: $(systemctl status --no-pager -n 3 "$1" 2>&1 | tail -n 3 | tr '\n' ' ')"
+  else systemctl stop "$1" 2>/dev/null || ! systemctl --quiet is-active "$1" || die "cannot stop unit $1"; fi
 }
 # Where a process's stack begins, which is elsewhere each time that its program begins, and how many sockets it has.
 stack() { cut -d' ' -f28 /proc/$1/stat; } 2>/dev/null
@@ -90,7 +90,7 @@ sockets() { ls -l /proc/$1/fd | grep -c socket:; } 2>/dev/null
 # nudge UNIT VERB TEST: to reload sshd is to send it a signal, after which its program begins anew and listens anew. A
 # connection that the former one has taken proves nothing, and one in between is refused: ten seconds are waited for that.
 nudge() {
-  [ -z "$3" ] || out=$(sh -c "$3" 2>&1) || die "$3 finds a fault, and unit $1 was left as it is: $out"
+  [ -z "$3" ] || out=$(sh -c "$3" 2>&1) || die "$3 finds a fault, so unit $1 was not reloaded: $out"
   p=0; case $1 in ssh|sshd|ssh.service|sshd.service) p=$(systemctl show -P MainPID "$1");; esac
   former=$(stack $p); open=$(sockets $p); i=0
   systemctl "$2" "$1" || die "systemctl $2 $1 failed"
@@ -103,9 +103,9 @@ nudge() {
 guard() {
   g=/run/homing-up.$1
   (umask 077; printf %s "$3" | base64 -d >"$g" && printf 'sleep %s; mv %s %s.now && sh %s.now; rm -f %s.now %s-timer\n' "$2" "$g" "$g" "$g" "$g" "$g" >"$g-timer") ||
-    die "$g cannot be written, and without a way back nothing is changed"
+    die "cannot write $g, which would undo the change; nothing was changed"
   if [ -d /run/systemd/system ]; then systemd-run --quiet --collect sh "$g-timer" </dev/null >/dev/null 2>&1 ||
-    die "systemd-run does not start the timer for the way back, and nothing was changed"
+    die "systemd-run did not start the timer that would undo the change; nothing was changed"
   else setsid sh "$g-timer" </dev/null >/dev/null 2>&1 9>&- & fi
 }
 # untaken THING WORDS: a setting that the system did not take. Steps that follow are done all the same.
@@ -125,10 +125,10 @@ link() {
     "coalesce "*) ethtool -C "$1" "${2#coalesce }" "$3" ;;
     "channels "*) ethtool -L "$1" "${2#channels }" "$3" ;;
     *) false ;;
-  esac >/dev/null || die "$2 of $1 cannot be set to $3"
+  esac >/dev/null || die "cannot set $2 of $1 to $3"
 }
 # save INTERFACE: its addresses and routes, for heal.
-save() { ip addr save dev "$1" >"/run/homing-net.$1.addr" && ip route save dev "$1" >"/run/homing-net.$1.route" || die "the addresses of $1 cannot be kept, and nothing was changed"; }
+save() { ip addr save dev "$1" >"/run/homing-net.$1.addr" && ip route save dev "$1" >"/run/homing-net.$1.route" || die "cannot save the addresses of $1; nothing was changed"; }
 heal() {
   ip link set dev "$1" up
   [ ! -s "/run/homing-net.$1.addr" ] || ip addr restore <"/run/homing-net.$1.addr"
@@ -139,11 +139,11 @@ name_host() { hostname "$1" || exit 1; }
 mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }
 mount_off() { ! mountpoint -q "$1" || umount "$1" || exit 1; [ "$2" = yes ] || rmdir -- "$1" 2>/dev/null; true; }
 # disk_same NAME HASH: of what was seen of it.
-disk_same() { [ "$(disk_facts "$1" | sha256sum | cut -d' ' -f1)" = "$2" ] || outdated "disk $1 was changed while homing looked at it"; }
+disk_same() { [ "$(disk_facts "$1" | sha256sum | cut -d' ' -f1)" = "$2" ] || outdated "disk $1 was changed after homing examined it"; }
 # disk_ends DEVICE: zeros into its first and its last MiB.
 disk_ends() {
   for a in 0 $(($(blockdev --getsize64 "$1") - 1048576)); do
-    dd if=/dev/zero of="$1" bs=1M count=1 seek=$a oflag=seek_bytes conv=notrunc,fsync 2>/dev/null || die "$1 cannot be written to"
+    dd if=/dev/zero of="$1" bs=1M count=1 seek=$a oflag=seek_bytes conv=notrunc,fsync 2>/dev/null || die "cannot write to $1"
   done
 }
 # disk_make NAME KIND UUID: wipefs and mkfs take the disk for themselves alone, so that one that anybody has is refused by
@@ -151,9 +151,9 @@ disk_ends() {
 disk_make() {
   n=$(disk_node "$1"); d=$(disk_dev "$n"); i=$(disk_id "$n"); m=/var/lib/homing/disk.$3; z=$(blockdev --getsize64 "$d")
   # Where nothing was written nothing was begun, and what others write there later is theirs.
-  unmade() { rm -f "$m" "$J/$next.json"; die "disk $1 is as it was: $2"; }
-  command -v "mkfs.$2" >/dev/null || unmade "$1" "there is no mkfs.$2"
-  printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || unmade "$1" "$m cannot be written"
+  unmade() { rm -f "$m" "$J/$next.json"; die "disk $1 is unchanged: $2"; }
+  command -v "mkfs.$2" >/dev/null || unmade "$1" "mkfs.$2 is missing"
+  printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || unmade "$1" "cannot write $m"
   rm -f "/var/lib/homing/left.$3"
   w=
   for p in $(disk_parts "$n") "$n"; do
@@ -171,7 +171,7 @@ disk_make() {
     [ -n "$w$(disk_signs "$n"; disk_zero "$d" "$z")" ] || unmade "$1" "$out"
     die "disk $1 has no file system yet: $out"
   }
-  [ "$(blkid -p -s UUID -o value "$d")" = "$3" ] || die "the file system of disk $1 is not there after mkfs.$2"
+  [ "$(blkid -p -s UUID -o value "$d")" = "$3" ] || die "disk $1 has no file system after mkfs.$2"
   sync "$d"; rm -f "$m"
   [ ! -S /run/udev/control ] || udevadm settle -t 30
 }
@@ -180,7 +180,7 @@ disk_off() {
   n=$(disk_node "$1"); d=$(disk_dev "$n"); u=$(blkid -p -s UUID -o value "$d"); m=/var/lib/homing/disk.$3
   [ "$(disk_id "$n")" = "$2" ] || outdated "disk $1 is another one"
   if [ "$u" = "$3" ]; then disk_empty "$n" || outdated "disk $1 holds files"
-  elif [ -n "$u" ] || [ ! -f "$m" ]; then outdated "disk $1 was changed while homing looked at it"; fi
+  elif [ -n "$u" ] || [ ! -f "$m" ]; then outdated "disk $1 was changed after homing examined it"; fi
   [ -z "$u" ] || out=$(wipefs -a -q "$d" 2>&1) || die "disk $1 was not erased: $out"
   disk_ends "$d"; z=$(blockdev --getsize64 "$d")
   # What mkfs has written between the ends is zeros again where the disk can do that at once; else it is known by its hash.
@@ -190,21 +190,21 @@ disk_off() {
 }
 # tree FROM TO: equal to the last byte, owner, link and attribute, or it dies.
 tree() {
-  command -v rsync >/dev/null || die "there is no rsync to copy $1 with: install the package rsync"
+  command -v rsync >/dev/null || die "rsync is missing, so $1 cannot be copied: install the package rsync"
   out=$(rsync -aHAX --numeric-ids --delete --one-file-system -- "$1/" "$2/" 2>&1) ||
-    die "$1 could not be copied to $2, and is as it was: $(echo "$out" | tail -n 3 | tr '\n' ' ')"
+    die "copying $1 to $2 failed; $1 is unchanged: $(echo "$out" | tail -n 3 | tr '\n' ' ')"
   out=$(rsync -aHAXni --numeric-ids --delete --one-file-system --checksum -- "$1/" "$2/" 2>&1) && [ -z "$out" ] ||
-    die "the copy of $1 in $2 is not equal to it, and $1 is as it was: $(echo "$out" | head -n 3 | tr '\n' ' ')"
+    die "the copy of $1 in $2 differs from it; $1 is unchanged: $(echo "$out" | head -n 3 | tr '\n' ' ')"
 }
 # What is said of a copy stands beside it, where all hosts read it.
-mark() { rm -f -- "$1.homing-new"; (set -C; printf '%s\n' "$2" >"$1.homing-new") && sync "$1.homing-new" && mv -f -- "$1.homing-new" "$1.homing" || die "$1.homing cannot be written"; }
+mark() { rm -f -- "$1.homing-new"; (set -C; printf '%s\n' "$2" >"$1.homing-new") && sync "$1.homing-new" && mv -f -- "$1.homing-new" "$1.homing" || die "cannot write $1.homing"; }
 # copy_tree FROM TO HOST
 copy_tree() {
   for t in "$2" "$2.homing"; do
     [ ! -L "$t" ] && { [ ! -e "$t" ] || [ -O "$t" ]; } || die "$t is a link or another user's: nothing was written into it"
   done
-  [ ! -e "$2" ] || [ -f "$2.homing" ] || die "$2 is there already, and no copy of homing's: nothing was written into it"
-  case $(cat "$2.homing" 2>/dev/null) in used*) die "$2 was in use by other hosts since homing looked";; esac
+  [ ! -e "$2" ] || [ -f "$2.homing" ] || die "$2 exists and is not a copy that homing made: nothing was written into it"
+  case $(cat "$2.homing" 2>/dev/null) in used*) die "other hosts used $2 after homing examined it";; esac
   mark "$2" "copying $3"; mkdir -p -- "$2" || exit 1
   tree "$1" "$2"; mark "$2" "copied $3"
 }
@@ -213,9 +213,9 @@ mount_over() {
   n=/run/nologin
   [ -e $n ] || { trap 'rm -f /run/nologin' EXIT; echo "Homes are being moved by homing up. Try again in a minute." >$n; }
   u=$(in_use "$1" | tr '\n' ' '); [ -z "$u" ] || die "$1 is in use ($u); nothing was moved"
-  [ -d "$2" ] || die "there is no $2 to mount on $1"
+  [ -d "$2" ] || die "$2, to be mounted on $1, is missing"
   if [ "$3" = yes ]; then
-    case $(cat "$2.homing") in copied*) tree "$1" "$2";; *) die "$2 is no copy that nobody has used yet";; esac
+    case $(cat "$2.homing") in copied*) tree "$1" "$2";; *) die "$2 is not an unused copy";; esac
   fi
   mkdir -p -- "$1" && mount "$1" || exit 1
   [ "$3" != yes ] || mark "$2" "used $(sed 's/^[^ ]* //' "$2.homing")"
@@ -226,8 +226,8 @@ took() { apt_took $C/up; }
 package() {
   p=$1; shift; R=--no-install-recommends; cache=
   if command -v apt-get >/dev/null; then w=apt; elif command -v dnf >/dev/null; then w=dnf
-  else die "neither apt-get nor dnf is there to install $p"; fi
-  ${w}_plan "$p" || die "package $p cannot be had: $(echo "$plan" | ${w}_why)"
+  else die "cannot install $p: apt-get and dnf are missing"; fi
+  ${w}_plan "$p" || die "package $p is not available: $(echo "$plan" | ${w}_why)"
   for g in $gone; do
     case " $* " in *" $g "*) ;; *) die "package $p would remove $g; nothing was installed";; esac
   done

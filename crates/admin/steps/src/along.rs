@@ -68,7 +68,10 @@ impl Along {
         self.straight().extend(unled(&hosts, &results));
         let answer = |result: HostResult| (result.host.clone(), SshExecutor::answer(result));
         let mut answers: BTreeMap<String, CallResult> = results.into_iter().map(answer).collect();
-        hosts.iter().map(|host| answers.remove(host).unwrap_or_else(|| Err("it was not asked".into()))).collect()
+        hosts
+            .iter()
+            .map(|host| answers.remove(host).unwrap_or_else(|| Err("no result came from this host".into())))
+            .collect()
     }
 
     /// Returns `None` for calls that are better sent directly.
@@ -79,7 +82,7 @@ impl Along {
             return is_one.then(|| self.direct.command(first).map(Led::Look)).transpose();
         }
         let scripts = calls.iter().filter_map(|(host, call)| Some((host.as_str(), call.script()?)));
-        let scripts = Scripts::of(scripts).map_err(|e| format!("no temporary file for scripts: {e}"))?;
+        let scripts = Scripts::of(scripts).map_err(|e| format!("making a temporary file for scripts: {e}"))?;
         Ok(Some(Led::Act(self.direct.shell(), scripts)))
     }
 }
@@ -193,7 +196,7 @@ mod tests {
         let calls = ["localhost", "n2", "n3"].map(|host| script(host, "echo here"));
         let said = along.look(&calls);
         assert_eq!(said[0], Ok("here\n".to_string()));
-        assert!(said[1..] == vec![Err("it was not asked".to_string()); 2]);
+        assert!(said[1..] == vec![Err("no result came from this host".to_string()); 2]);
         along.anew();
         assert_eq!(along.run(&calls)[0], Ok("here\n".to_string()));
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "look localhost,n2,n3\nact localhost,n2,n3\n");

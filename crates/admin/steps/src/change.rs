@@ -247,7 +247,7 @@ impl HostChange {
                 if *to {
                     thing
                 } else {
-                    format!("{thing}: no longer")
+                    format!("{thing}: removed")
                 }
             }
             HostChange::Unit { to, .. } => {
@@ -266,14 +266,14 @@ impl HostChange {
                 }
             }
             HostChange::Disk { name, from: Some(_), to: Some(fs), told, .. } => {
-                format!("disk {name} ({told}): the {} that homing has made on it is kept", fs.kind)
+                format!("disk {name} ({told}): the {} that homing made on it is kept", fs.kind)
             }
             HostChange::Disk { name, to: Some(fs), told, erases, .. } => {
                 let erased =
-                    if erases.is_empty() { String::new() } else { format!("ALL OF IT IS ERASED ({erases}), ") };
+                    if erases.is_empty() { String::new() } else { format!("EVERYTHING ON IT IS ERASED ({erases}), ") };
                 format!("disk {name} ({told}): {erased}{} is made", fs.kind)
             }
-            HostChange::Disk { .. } => format!("{thing}: its file system, which is empty, is taken away"),
+            HostChange::Disk { .. } => format!("{thing}: its empty file system is removed"),
             HostChange::Copy { .. } => format!("{thing}: made and compared"),
             HostChange::Package { .. } => format!("{thing}: installed"),
         }

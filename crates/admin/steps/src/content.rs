@@ -52,6 +52,6 @@ impl Serialize for FileContent {
 impl<'de> Deserialize<'de> for FileContent {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<FileContent, D::Error> {
         let text = String::deserialize(from)?;
-        FileContent::decoded(&text).ok_or_else(|| D::Error::custom("this is no base64"))
+        FileContent::decoded(&text).ok_or_else(|| D::Error::custom("this is not base64"))
     }
 }

@@ -48,7 +48,7 @@ impl DiskFacts {
                 "model" => disk.model = value.trim().into(),
                 "bytes" => disk.bytes = value.parse().ok()?,
                 "not" => disk.unfit.push(format!("it is not {value}")),
-                "unread" => disk.unfit.push(format!("{value} cannot be read, and nobody knows what it holds")),
+                "unread" => disk.unfit.push(format!("{value} cannot be read, so its content is unknown")),
                 "root" => disk.is_root = true,
                 "use" => disk.uses.push(value.into()),
                 "sign" => {
@@ -115,7 +115,7 @@ impl DiskFacts {
     fn never(&self) -> Vec<String> {
         let mut why = self.unfit.clone();
         if self.is_root {
-            why.push("the root file system lies on it, and it is never written to".into());
+            why.push("it holds the root file system, and homing never writes to such a disk".into());
         }
         if !self.uses.is_empty() {
             why.push(format!("it is in use ({})", self.uses.join(", ")));
@@ -132,14 +132,14 @@ impl DiskFacts {
         match wipe {
             Some(serial) if !serial.is_empty() && serial == self.id => Vec::new(),
             Some(serial) => {
-                vec![format!("it holds {holds}, and wipe names {serial:?}, which is not this one")]
+                vec![format!("it holds {holds}, and wipe names {serial:?}, which is another disk")]
             }
             None if self.id.is_empty() => vec![format!(
-                "it holds {holds}, and without a serial number it cannot be said for certain that it is meant: \
-                 look at it, and if all of it may go: blkdiscard -z {0} there",
+                "it holds {holds}, and has no serial number that wipe could name: check its content, and to erase all of \
+                 it, run there: blkdiscard -z {0}",
                 self.node
             )],
-            None => vec![format!("it holds {holds}; if all of that may go: wipe = {:?} for this host", self.id)],
+            None => vec![format!("it holds {holds}; to erase all of that, set wipe = {:?} for this host", self.id)],
         }
     }
 }

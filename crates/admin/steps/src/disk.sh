@@ -146,8 +146,8 @@ disk_facts() {
   n=$(disk_node "$1"); [ -n "$n" ] || return 0
   s=/sys/class/block/$n; d=$(disk_dev "$n"); z=$(($(cat "$s/size") * 512)); i=$(disk_id "$n")
   echo "node $d"; echo "id $i"; echo "model $(lsblk -dno MODEL "$d" 2>/dev/null | sed 's/ *$//')"; echo "bytes $z"
-  [ "$(cat "$s/ro")" = 0 ] || echo "not one that can be written to"
-  case $n in dm-*|md*|zd*|zram*|ram*|sr*|fd*|drbd*) echo "not a disk: it is made of something else";; esac
+  [ "$(cat "$s/ro")" = 0 ] || echo "not writable"
+  case $n in dm-*|md*|zd*|zram*|ram*|sr*|fd*|drbd*) echo "not a disk, but made of other devices";; esac
   [ ! -e "$s/partition" ] || { echo "not a whole disk, but a partition"; return; }
   [ $z -ge 16777216 ] || { echo "not large enough"; return; }
   ! disk_roots | grep -qx -- "$n" || echo root

@@ -21,14 +21,13 @@ pub(crate) fn change(
 ) -> Result<Option<HostChange>, String> {
     let taken = taken(name, seen);
     let Some(disk) = seen.disks.get(name) else {
-        let which =
-            taken.map(|id| format!("; homing has made a file system on {id}, which is gone")).unwrap_or_default();
+        let which = taken.map(|id| format!("; homing made a file system on {id}, which is gone")).unwrap_or_default();
         return Err(format!("there is no disk {name}{which}"));
     };
     let told = |why: String| format!("disk {name} ({}): {why}", disk.described());
     if let Some(id) = taken.filter(|id| *id != disk.id && wipe != Some(disk.id.as_str())) {
         return Err(told(format!(
-            "homing has made a file system on {id}, and this is another disk; if that is meant: wipe = {:?} for this host",
+            "homing made a file system on {id}, and this is another disk; to use this one, set wipe = {:?} for this host",
             disk.id
         )));
     }
@@ -43,9 +42,9 @@ pub(crate) fn change(
     };
     if disk.has(&fs.uuid) && !disk.is_half_made(&fs.uuid) {
         return match disk.signs.iter().find(|(_, _, uuid)| *uuid == fs.uuid) {
-            Some((kind, _, _)) if *kind != fs.kind => {
-                Err(told(format!("the file system that homing has made on it is {kind}, and stays so")))
-            }
+            Some((kind, _, _)) if *kind != fs.kind => Err(told(format!(
+                "the file system that homing made on it is {kind}, and homing does not change its type"
+            ))),
             // The file system stayed when all else was undone: the host records which disk the name means.
             _ => Ok(taken.is_none().then(|| change(Some(fs), String::new()))),
         };
@@ -53,8 +52,8 @@ pub(crate) fn change(
     let is_begun = disk.begun.contains(&fs.uuid);
     if wipe.is_some() && taken.is_some_and(|id| id == disk.id) && !is_begun && !disk.holds().is_empty() {
         return Err(told(format!(
-            "homing has made a file system on it, and somebody has put {} there since: the word to erase it was for what \
-             was there before; if this may go too: homing up --undo, and then homing up",
+            "homing made a file system on it, and {} was put there since: wipe was meant for the earlier content; \
+             to erase this too: homing up --undo, then homing up",
             disk.holds()
         )));
     }
@@ -86,7 +85,7 @@ pub(crate) fn back(name: &str, id: &str, ends: (Option<&DiskFs>, &DiskFs), seen:
     let (before, fs) = ends;
     let called = if id.is_empty() { String::new() } else { format!(" ({id})") };
     let Some(disk) = of(name, id, seen) else {
-        return Back::Stays(format!("disk {name}{called} is not there: the {} that homing has made on it", fs.kind));
+        return Back::Stays(format!("disk {name}{called} is missing: the {} that homing made on it", fs.kind));
     };
     match disk.has(&fs.uuid) {
         _ if disk.is_half_made(&fs.uuid) => Back::Goes,

@@ -27,7 +27,7 @@ fn cut<'t>(text: &'t str, name: &str) -> Result<Option<[&'t str; 3]>, String> {
         (Some((from, body)), Some((ends, rest))) if body <= ends => {
             Ok(Some([&text[..from], &text[body..ends], &text[rest..]]))
         }
-        _ => Err(format!("of the lines that begin and end homing's block {name} one is missing")),
+        _ => Err(format!("the first or the last line of homing's block {name} is missing")),
     }
 }
 

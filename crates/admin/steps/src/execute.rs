@@ -40,7 +40,7 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
             Fault::Failed(why) => f.write_str(why),
-            Fault::Outdated(why) => write!(f, "{why}; the same command once more looks again"),
+            Fault::Outdated(why) => write!(f, "{why}; repeat the command: it examines the host again"),
             Fault::Untaken(settings) => f.write_str(&settings.values().cloned().collect::<Vec<_>>().join("; ")),
         }
     }

@@ -56,7 +56,9 @@ impl Executor for SshExecutor {
 
 impl SshExecutor {
     pub(crate) fn one(&self, host: &str, call: &Call) -> CallResult {
-        SshExecutor::answer(self.remote.run(&[host], &self.command(call)?).next().ok_or("it was not asked")?)
+        SshExecutor::answer(
+            self.remote.run(&[host], &self.command(call)?).next().ok_or("no result came from this host")?,
+        )
     }
 
     /// Returns the command of a call, with its standard input.
@@ -64,8 +66,8 @@ impl SshExecutor {
         Ok(match call {
             Call::Program(argv) => Command::argv(self.words(argv.iter().cloned())),
             Call::Script(text) => {
-                let spool =
-                    InputSpool::of(text.as_bytes()).map_err(|e| format!("no temporary file for its script: {e}"))?;
+                let spool = InputSpool::of(text.as_bytes())
+                    .map_err(|e| format!("making a temporary file for its script: {e}"))?;
                 Command::argv(self.shell()).input(CommandInput::Spool(spool))
             }
         })
@@ -83,7 +85,7 @@ impl SshExecutor {
 
     pub(crate) fn answer(result: HostResult) -> CallResult {
         if result.dropped > 0 {
-            return Err("it says more than is kept".into());
+            return Err("its output is longer than homing keeps".into());
         }
         let out = String::from_utf8_lossy(&result.stdout).into_owned();
         match result.outcome {

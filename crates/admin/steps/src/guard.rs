@@ -11,7 +11,7 @@ pub struct Guard {
 }
 
 /// The message of a host whose guard has acted.
-const GONE: &str = "the host has taken it back by itself";
+const GONE: &str = "the host has undone the change by itself";
 
 impl Guard {
     /// Keeps the steps of all guards of a host, except those of a network, which are undone. It runs over a

@@ -60,8 +60,7 @@ impl Guarded<'_> {
         // of its own script.
         let silent = self.calls(&self.hosts(), &Guard::extended(MEASURED_S));
         if !silent.is_empty() {
-            let each =
-                silent.iter().map(|(host, why)| format!("{host}: no new connection came through in time: {why}"));
+            let each = silent.iter().map(|(host, why)| format!("{host}: no new connection succeeded in time: {why}"));
             return Err(each.collect::<Vec<_>>().join("; "));
         }
         if !failed.is_empty() {
@@ -116,17 +115,19 @@ impl Guarded<'_> {
         match why {
             Some(mut text) => {
                 if !at_once.is_empty() {
-                    text += &format!("; {}: taken back", names(at_once.iter()));
+                    text += &format!("; {}: undone", names(at_once.iter()));
                 }
                 if !back.is_empty() {
-                    text += &format!("; {back}: took it back without being asked, and answers again");
+                    text += &format!("; {back}: undid it by its own timer, and answers again");
                 }
                 if !left.is_empty() {
-                    text += &format!("; {}: does not answer still, look at its console", names(left.iter()));
+                    text += &format!("; {}: still no answer; see its console", names(left.iter()));
                 }
                 Some(text)
             }
-            None if !left.is_empty() => Some(format!("{}: does not answer any more", names(left.iter()))),
+            None if !left.is_empty() => {
+                Some(format!("{}: no answer since the change was undone; see its console", names(left.iter())))
+            }
             None => tidied,
         }
     }
@@ -148,7 +149,7 @@ impl Guarded<'_> {
                 self.steps[&host].iter().any(|own| back(&own.change).as_ref() == Some(&step.change))
             };
             if let Some(step) = undone.steps.iter().filter(still).find(|step| same(step)) {
-                not_back.push(format!("{host}: {} did not go back", step.change.thing()));
+                not_back.push(format!("{host}: {} was not undone", step.change.thing()));
             }
             void.insert(host, undone.void);
         }

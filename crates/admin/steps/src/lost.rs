@@ -48,8 +48,8 @@ impl Lost {
                         continue;
                     }
                     format!(
-                        "{why}, {times} times; stop what else changes it there (another homing, a management of \
-                         configurations, an editor), then the same command goes on"
+                        "{why}, {times} times; stop the other program that changes it there (another homing, a \
+                         configuration manager, an editor), then repeat the command"
                     )
                 }
             };
@@ -89,7 +89,7 @@ impl Lost {
     /// Returns the hosts with phases that were not begun there, as text.
     pub fn not_begun(&self) -> impl Iterator<Item = (String, String)> {
         let left = self.left.iter().filter(|(host, phases)| self.failed.contains_key(*host) && !phases.is_empty());
-        left.map(|(host, phases)| (host.clone(), format!("not begun there: {}", phases.join(", "))))
+        left.map(|(host, phases)| (host.clone(), format!("not started there: {}", phases.join(", "))))
     }
 
     /// Whether the host takes no part now.
@@ -156,7 +156,7 @@ mod tests {
         lost.leave("n3", "clock");
         lost.take("sysctl", [("n1".to_string(), Fault::Failed("sysctl: no".into()))].into());
         assert_eq!(lost.failed["n1"], "packages: no way to a mirror; sysctl: no");
-        let not_begun = [("n1".to_string(), "not begun there: clock, homes".to_string())];
+        let not_begun = [("n1".to_string(), "not started there: clock, homes".to_string())];
         assert_eq!(lost.not_begun().collect::<Vec<_>>(), not_begun);
     }
 

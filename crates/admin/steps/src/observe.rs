@@ -188,7 +188,7 @@ pub fn observe(
 ) -> BTreeMap<String, Result<Observed, String>> {
     let ask = |host: &String| (host.clone(), Call::Script(question.script()));
     let scripts: Vec<(String, Call)> = hosts.iter().map(ask).collect();
-    let read = |said: CallResult| Observed::read(&said?).ok_or_else(|| "its answer was cut short".into());
+    let read = |said: CallResult| Observed::read(&said?).ok_or_else(|| "its answer is incomplete".into());
     hosts.iter().cloned().zip(executor.look(&scripts).into_iter().map(read)).collect()
 }
 

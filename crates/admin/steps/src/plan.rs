@@ -67,7 +67,7 @@ fn change(wanted: &HostRequirement, seen: &Observed) -> Result<Option<HostChange
             return Ok(paths.iter().any(written).then_some(nudge));
         }
         HostRequirement::Sysctl { key, value } => {
-            let from = seen.sysctls.get(key).ok_or_else(|| format!("the kernel knows no {key}"))?;
+            let from = seen.sysctls.get(key).ok_or_else(|| format!("its kernel has no setting {key}"))?;
             HostChange::Sysctl { key: key.clone(), from: from.clone(), to: words(value) }
         }
         HostRequirement::Link { interface, setting, value } => {
@@ -94,7 +94,7 @@ fn words(value: &str) -> String {
 fn present<'s>(path: &str, seen: &'s Observed) -> Result<Option<&'s FileState>, String> {
     match seen.files.get(path) {
         Some(PathState::File(state, _)) => Ok(Some(state)),
-        Some(PathState::Other) => Err(format!("{path} is no regular file there")),
+        Some(PathState::Other) => Err(format!("{path} is not a regular file there")),
         Some(PathState::Absent) | None => Ok(None),
     }
 }
@@ -114,7 +114,7 @@ fn whole(
 fn block(path: &str, name: &str, lines: &str, retire: &[String], seen: &Observed) -> Result<HostChange, String> {
     let from = present(path, seen)?.cloned();
     let old = match &from {
-        Some(state) => state.content.text().ok_or_else(|| format!("{path} is no text there"))?,
+        Some(state) => state.content.text().ok_or_else(|| format!("{path} is not a text file there"))?,
         None => "",
     };
     let new =
@@ -128,11 +128,11 @@ fn group(name: &str, gid: u32, seen: &Observed) -> Result<HostChange, String> {
     let from = seen.groups.get(name).map(|(gid, _)| *gid);
     match from {
         Some(other) if other != gid => {
-            return Err(format!("group {name} has number {other} there, not {gid}; nobody is renumbered"));
+            return Err(format!("group {name} has number {other} there, not {gid}; homing renumbers no group"));
         }
         None => {
             if let Some((holder, _)) = seen.groups.iter().find(|(_, (taken, _))| *taken == gid) {
-                return Err(format!("number {gid}, meant for group {name}, is that of group {holder} there"));
+                return Err(format!("number {gid}, wanted for group {name}, belongs to group {holder} there"));
             }
         }
         _ => {}
@@ -144,7 +144,7 @@ fn user(name: &str, account: &Account, seen: &Observed) -> Result<HostChange, St
     let from = seen.users.get(name).cloned();
     match &from {
         Some(there) if there.uid != account.uid => Err(format!(
-            "user {name} has number {} there, not {}; nobody is renumbered (files of that number: \
+            "user {name} has number {} there, not {}; homing renumbers no user (files of that number: \
              find / -xdev -uid {})",
             there.uid, account.uid, there.uid
         )),
@@ -154,7 +154,7 @@ fn user(name: &str, account: &Account, seen: &Observed) -> Result<HostChange, St
         Some(there) => Ok(HostChange::User { name: name.into(), from: Some(there.clone()), to: Some(there.clone()) }),
         None => match seen.users.iter().find(|(_, taken)| taken.uid == account.uid) {
             Some((holder, _)) => {
-                Err(format!("number {}, meant for user {name}, is that of user {holder} there", account.uid))
+                Err(format!("number {}, wanted for user {name}, belongs to user {holder} there", account.uid))
             }
             None => Ok(HostChange::User { name: name.into(), from: None, to: Some(account.clone()) }),
         },
@@ -170,7 +170,7 @@ fn unit(name: &str, enabled: bool, active: bool, seen: &Observed) -> HostChange 
 fn mount(point: &str, over: Option<&Over>, disk: bool, seen: &Observed) -> Result<HostChange, String> {
     let (from, files) = seen.mounts.get(point).copied().unwrap_or_default();
     if files && !from.mounted && over.is_none() {
-        return Err(format!("{point} holds files, which a mount would hide"));
+        return Err(format!("{point} contains files, which a mount would hide"));
     }
     let to = MountState { exists: true, mounted: true };
     Ok(HostChange::Mount { point: point.into(), from, to, over: over.cloned(), disk })
@@ -233,7 +233,7 @@ pub(crate) mod tests {
         seen.users.insert("bob".into(), bob.clone());
         let before = seen.clone();
         let against = plan(&all(), &mut seen).unwrap_err();
-        assert_eq!(against, ["number 1001, meant for user alice, is that of user bob there"]);
+        assert_eq!(against, ["number 1001, wanted for user alice, belongs to user bob there"]);
         assert_eq!(seen, before);
         seen.users.remove("bob");
         seen.users.insert("alice".into(), Account { uid: 1007, ..bob });
@@ -260,6 +260,6 @@ pub(crate) mod tests {
         seen.mounts.insert("/data".into(), (MountState { exists: true, mounted: false }, true));
         seen.files.insert("/etc/new".into(), PathState::Other);
         let against = plan(&all(), &mut seen).unwrap_err();
-        assert_eq!(against, ["/etc/new is no regular file there", "/data holds files, which a mount would hide"]);
+        assert_eq!(against, ["/etc/new is not a regular file there", "/data contains files, which a mount would hide"]);
     }
 }

@@ -10,7 +10,7 @@ L=/run/homing-lead
 # on what is seen says so, and nobody who looked before acts any more.
 look() {
   if [ -n "$1" ] && [ "$(id -u)" = 0 ]; then (umask 077; : >>$L); exec 9>>$L; w=-x; elif [ -r $L ]; then exec 9<$L; w=-s; else return 0; fi
-  flock $w -w 300 9 || { echo "another homing up changes this host for minutes" >&2; exit 1; }
+  flock $w -w 300 9 || { echo "another homing up has been changing this host for 5 minutes" >&2; exit 1; }
   [ $w = -s ] || printf %s "$1" >$L
 }
 basics() {

@@ -37,10 +37,12 @@ pub fn diff(change: &HostChange) -> Option<String> {
     let HostChange::File { path, from, to, .. } = change else { return None };
     let is_secret = |state: &Option<FileState>| state.as_ref().is_some_and(|s| s.mode & 0o044 == 0);
     if is_secret(from) || is_secret(to) {
-        return Some(format!("{path}: its bytes are not shown\n"));
+        return Some(format!("{path}: its content is secret and not shown\n"));
     }
     let text = |state: &Option<FileState>| state.as_ref().map_or(Some(""), |s| s.content.text()).map(String::from);
-    let (Some(old), Some(new)) = (text(from), text(to)) else { return Some(format!("{path}: it is no text\n")) };
+    let (Some(old), Some(new)) = (text(from), text(to)) else {
+        return Some(format!("{path}: it is not a text file\n"));
+    };
     let name = |state: &Option<FileState>| if state.is_some() { path.as_str() } else { "/dev/null" };
     let diff = TextDiff::from_lines(&old, &new);
     Some(diff.unified_diff().context_radius(1).header(name(from), name(to)).to_string())
@@ -76,6 +78,6 @@ mod tests {
         let shown = diff(&change(0o644)).unwrap();
         assert!(shown.contains("-b\n+c\n") && shown.starts_with("--- /etc/f\n"), "{shown}");
         assert!(!diff(&change(0o400)).unwrap().contains("c\n+"));
-        assert_eq!(diff(&change(0o600)).unwrap(), "/etc/f: its bytes are not shown\n");
+        assert_eq!(diff(&change(0o600)).unwrap(), "/etc/f: its content is secret and not shown\n");
     }
 }

@@ -231,7 +231,7 @@ fn back(change: &HostChange, unbroken: bool, seen: &Observed) -> Result<Option<H
         && !seen.units.contains_key(name)
         && now != ends["from"]
     {
-        return Err("it is not there any more".into());
+        return Err("it no longer exists".into());
     }
     if now == ends["to"] && unbroken {
         return Ok(change.inverse().filter(|back| !back.is_nothing()));
@@ -242,7 +242,7 @@ fn back(change: &HostChange, unbroken: bool, seen: &Observed) -> Result<Option<H
         let rest = is_made && seen.rests.contains(&change.thing());
         return Ok(change.inverse().filter(|_| rest));
     }
-    let changed = || "somebody has changed it since; it stays as it is".to_string();
+    let changed = || "it was changed since; it stays as it is".to_string();
     match change {
         HostChange::File { path, from, to: Some(to), block: Some(block) } => match seen.files.get(path) {
             Some(PathState::File(there, _)) => {
@@ -390,7 +390,7 @@ mod tests {
         assert!(diffs[0].is_some() && diffs[1].is_none(), "{diffs:?}");
         let undone = undo(&seen);
         assert_eq!(undone.changed.len(), 2, "{:?}", undone.changed);
-        assert!(undone.changed[1].starts_with("/etc/new: somebody has changed it"), "{:?}", undone.changed);
+        assert!(undone.changed[1].starts_with("/etc/new: it was changed since"), "{:?}", undone.changed);
         assert_eq!(undone.stay, ["package chrony"]);
         carry(&mut seen, &undone.steps);
         assert_eq!(seen.files["/etc/new"], PathState::File(theirs, 7));
@@ -491,7 +491,7 @@ mod tests {
         let mut seen = set_up();
         seen.journal.push(("99999999.json".into(), off));
         let undone = undo(&seen);
-        assert_eq!(undone.changed, ["unit ntp: it is not there any more"]);
+        assert_eq!(undone.changed, ["unit ntp: it no longer exists"]);
         assert!(undone.steps.iter().any(|step| step.change.thing() == "/etc/hosts"));
     }
 

@@ -39,7 +39,7 @@ fn a_disk_that_holds_nothing_gets_its_file_system_and_then_nothing_is_left_to_do
     assert_eq!(plan_description(BLANK, Some("WD-1")), Ok(made), "there is nothing to erase");
     for there in [own(), format!("{}use mounted at /data\n", own())] {
         assert!(
-            plan_description(&there, None).unwrap().ends_with("the ext4 that homing has made on it is kept"),
+            plan_description(&there, None).unwrap().ends_with("the ext4 that homing made on it is kept"),
             "its id is noted"
         );
         assert_eq!(plan(&wanted(None), &mut taken(&there)), Ok(Vec::new()));
@@ -66,27 +66,27 @@ fn whatever_a_disk_holds_stands_against_it_until_its_own_serial_number_is_said()
     for (line, holds) in all {
         let facts = format!("{BLANK}{line}");
         let why = plan_description(&facts, None).unwrap_err();
-        assert!(why.contains(&format!("it holds {holds}; if all of that may go: wipe = \"WD-1\"")), "{why}");
+        assert!(why.contains(&format!("it holds {holds}; to erase all of that, set wipe = \"WD-1\"")), "{why}");
         let why = plan_description(&facts, Some("WD-2")).unwrap_err();
-        assert!(why.contains("wipe names \"WD-2\", which is not this one"), "{why}");
+        assert!(why.contains("wipe names \"WD-2\", which is another disk"), "{why}");
         assert!(plan_description(&facts, Some("")).is_err(), "{line}");
         let done = plan_description(&facts, Some("WD-1")).unwrap();
-        assert!(done.contains(&format!("ALL OF IT IS ERASED ({holds}), ext4 is made")), "{done}");
+        assert!(done.contains(&format!("EVERYTHING ON IT IS ERASED ({holds}), ext4 is made")), "{done}");
     }
 }
 
 #[test]
 fn no_word_sets_aside_that_a_disk_is_in_use_the_roots_or_unfit() {
     let all = [
-        ("root\n", "the root file system lies on it"),
+        ("root\n", "it holds the root file system"),
         ("use mounted at /srv\n", "it is in use (mounted at /srv)"),
         ("use swap\n", "it is in use (swap)"),
         ("use part of dm-0\nuse part of md1\n", "it is in use (part of dm-0, part of md1)"),
         ("use somebody's, the kernel says\n", "it is in use (somebody's"),
-        ("not one that can be written to\n", "it is not one that can be written to"),
+        ("not writable\n", "it is not writable"),
         ("not a whole disk, but a partition\n", "it is not a whole disk"),
         ("not large enough\n", "it is not large enough"),
-        ("unread /dev/sdb1\n", "/dev/sdb1 cannot be read, and nobody knows what it holds"),
+        ("unread /dev/sdb1\n", "/dev/sdb1 cannot be read, so its content is unknown"),
     ];
     for (line, why) in all {
         for wipe in [None, Some("WD-1")] {
@@ -125,7 +125,7 @@ fn the_word_to_erase_a_disk_is_good_for_what_was_there_then() {
     let theirs = format!("{BLANK}sign xfs /dev/sdb 7\n");
     let again = |facts: &str| plan(&wanted(Some("WD-1")), &mut taken(facts));
     let why = again(&theirs).unwrap_err().remove(0);
-    assert!(why.contains("somebody has put xfs there since"), "{why}");
+    assert!(why.contains("xfs was put there since"), "{why}");
     let killed = format!("{theirs}begun {}\n", fs().uuid);
     assert_eq!(again(&killed).unwrap().len(), 1, "it was being erased");
     assert_eq!(again(BLANK).unwrap().len(), 1);
@@ -142,7 +142,7 @@ fn a_disk_that_is_gone_or_another_is_named_and_nothing_is_done() {
     let against = |seen: &mut Observed, wipe| plan(&wanted(wipe), seen).unwrap_err().join("; ");
     assert_eq!(against(&mut host(""), None), format!("there is no disk {NAME}"));
     let gone = against(&mut taken(""), None);
-    assert!(gone.ends_with("homing has made a file system on WD-1, which is gone"), "{gone}");
+    assert!(gone.ends_with("homing made a file system on WD-1, which is gone"), "{gone}");
     let other = BLANK.replace("WD-1", "WD-2");
     let why = against(&mut taken(&other), None);
     assert!(
@@ -152,7 +152,7 @@ fn a_disk_that_is_gone_or_another_is_named_and_nothing_is_done() {
     assert!(against(&mut taken(&other), Some("WD-1")).contains("another disk"));
     assert_eq!(plan(&wanted(Some("WD-2")), &mut taken(&other)).unwrap().len(), 1, "it was said");
     let why = plan_description(&own().replace("sign ext4", "sign xfs"), None).unwrap_err();
-    assert!(why.contains("is xfs, and stays so"), "{why}");
+    assert!(why.contains("is xfs, and homing does not change its type"), "{why}");
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn the_way_back_takes_no_file_of_anybodys() {
     let back = |facts: &str| undo(&taken(facts));
     let empty = back(&format!("{}use mounted at /data\nempty\n", own()));
     assert!(
-        empty.stay.is_empty() && empty.steps[0].change.description().contains("which is empty, is taken away"),
+        empty.stay.is_empty() && empty.steps[0].change.description().contains("its empty file system is removed"),
         "{empty:?}"
     );
-    for (facts, why) in [(own(), "with the files in it"), (String::new(), "is not there")] {
+    for (facts, why) in [(own(), "with the files in it"), (String::new(), "is missing")] {
         let Undone { steps, void, changed, stay } = back(&facts);
         assert_eq!((steps.len(), changed.len(), void.len()), (0, 0, 1));
         assert!(stay.len() == 1 && stay[0].contains(why), "{stay:?}");

@@ -117,7 +117,7 @@ fn what_somebody_changes_meanwhile_is_left_alone_and_nothing_further_is_done() {
     std::fs::write(&path, "theirs").unwrap();
     let steps = [put(&path, Some("old"), Some("new")), put(&other, None, Some("x"))];
     let done = run(dir.path(), &steps.map(|change| ChangeStep { change, undoes: None }), &[]);
-    let why = format!("outdated\t{} was changed while homing looked at it\n", path.display());
+    let why = format!("outdated\t{} was changed after homing examined it\n", path.display());
     assert_eq!(String::from_utf8_lossy(&done.stdout), why, "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
     assert!(!other.exists());
@@ -139,20 +139,23 @@ fn who_looked_before_another_does_nothing_more_and_who_looked_last_does() {
         String::from_utf8(done.stdout).unwrap()
     };
     assert!(look(Some("killed-1")).status.success() && look(Some("next-2")).status.success());
-    assert_eq!(act("killed-1"), "outdated\tanother homing has looked at this host since, to change it\n");
+    assert_eq!(act("killed-1"), "outdated\tanother homing has begun to change this host since\n");
     assert!(!path.exists() && !dir.path().join("state").exists());
     assert!(look(None).status.success(), "to look alone takes the lead from nobody");
     assert_eq!(act("next-2"), "did 0\n");
 
     let lock = dir.path().join("homing-lead");
     std::fs::remove_file(&lock).unwrap();
-    assert_eq!(act("next-2"), "outdated\tthis host was started anew since homing looked at it\n", "/run was emptied");
+    assert_eq!(act("next-2"), "outdated\tthis host was restarted after homing examined it\n", "/run was emptied");
     for lead in [None, Some("third-3")] {
         let question = crate::FactQuery { lead: lead.map(String::from), ..crate::FactQuery::default() };
         // The test does not wait long for the lock.
         let text = here(dir.path(), &question.script().replace("-w 300", "-n"));
         let done = Command::new("flock").arg(&lock).args(["sh", "-c", &text]).output().unwrap();
-        assert!(String::from_utf8_lossy(&done.stderr).contains("another homing up changes this host"), "{done:?}");
+        assert!(
+            String::from_utf8_lossy(&done.stderr).contains("another homing up has been changing this host"),
+            "{done:?}"
+        );
     }
 }
 

@@ -193,7 +193,7 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
         "cd /etc/systemd/system; cp -p homing-snapshot-a.service /root; echo '# mine' >>homing-snapshot-a.service",
     );
     let (status, out, err) = schedule("--undo");
-    assert!(status == Some(254) && err.contains("homing-snapshot-a.service: somebody has changed it"), "{out}{err}");
+    assert!(status == Some(254) && err.contains("homing-snapshot-a.service: it was changed since"), "{out}{err}");
     lab.ok("n1", "cp -p /root/homing-snapshot-a.service /etc/systemd/system/");
     done("--undo");
     assert_eq!(lab.ok("n1", UNITS), before);

@@ -99,7 +99,7 @@ fn bare_hosts_become_a_cluster_and_go_back() {
     let before = ["n1", "n2"].map(|host| lab.ok(host, TREE));
 
     let plan = up.json(&["--dry-run"]);
-    assert_eq!(failed(&plan, "n3"), ["users: number 3901, meant for user carla, is that of user eve there"]);
+    assert_eq!(failed(&plan, "n3"), ["users: number 3901, wanted for user carla, belongs to user eve there"]);
     let text = plan.to_string();
     assert!(text.contains("-127.0.1.1 n1.lab n1") && text.contains("+#homing: 127.0.1.1 n1.lab n1"), "{text}");
     assert!(["n1", "n2"].map(|host| lab.ok(host, TREE)) == before, "a plan changes nothing");
@@ -108,7 +108,7 @@ fn bare_hosts_become_a_cluster_and_go_back() {
     let done = up.json(&["--no-check"]);
     assert_eq!((failed(&done, "n1"), failed(&done, "n2")), (vec![], vec![]), "{done}");
     let of_n3 = failed(&done, "n3").join("\n");
-    assert!(of_n3.contains("package homing-greeting cannot be had"), "{of_n3}");
+    assert!(of_n3.contains("package homing-greeting is not available"), "{of_n3}");
     for (from, to) in [("n1", "n2"), ("n2", "n1.lab"), ("n1", "n1")] {
         let said = lab.ok(from, &format!("su - carla -c 'ssh -o BatchMode=yes {to} id'"));
         assert!(said.contains("uid=3901(carla)") && said.contains("3900(crew)"), "{from} to {to}: {said}");
@@ -210,7 +210,10 @@ fn edits_between_the_look_and_the_act(up: &Up) {
     let lines = lab.ok("n2", "grep '^# theirs' /etc/hosts; grep -c n33 /etc/hosts; true");
     assert_eq!(lines, "# theirs 2\n# theirs 1\n0\n");
     let of_n2 = failed(&edited(3), "n2").join("\n");
-    assert!(of_n2.contains("names: /etc/hosts was changed while homing looked at it, 3 times; stop what"), "{of_n2}");
+    assert!(
+        of_n2.contains("names: /etc/hosts was changed after homing examined it, 3 times; stop the other program"),
+        "{of_n2}"
+    );
     assert_eq!(up.json(&["--no-check"])["exit"], 0);
     // Leaves one more edit for the undo.
     lab.ok("n2", "echo 1 > /root/edits");
@@ -221,7 +224,7 @@ fn up_is_undone(up: &Up, before: &[String; 2]) {
     lab.ok("n3", "echo 'carla was here' > /home/carla/file; echo '# theirs' >> /etc/ssh/ssh_config.d/60-homing.conf");
     let undone = up.json(&["--undo"]);
     assert_eq!((failed(&undone, "n1"), failed(&undone, "n2")), (vec![], vec![]), "{undone}");
-    let kept = "/etc/ssh/ssh_config.d/60-homing.conf: somebody has changed it since; it stays as it is";
+    let kept = "/etc/ssh/ssh_config.d/60-homing.conf: it was changed since; it stays as it is";
     assert_eq!(failed(&undone, "n3"), [kept]);
     assert_eq!(lab.ok("n3", "! getent passwd carla; cat /home/carla/file"), "carla was here\n");
     assert!(undone["notes"].to_string().contains("package homing-greeting stays"), "{undone}");
@@ -247,7 +250,10 @@ fn slurm_comes_and_goes(up: &Up) {
     lab.ok("n3", "rm -r /etc/ssh/ssh_config.d/60-homing.conf /var/lib/homing/up");
     let before = hosts.map(|host| lab.ok(host, SLURM));
     let plan = up.json(&["--dry-run"]);
-    assert!(plan.to_string().contains("its bytes are not shown"), "the key is no text for a screen: {plan}");
+    assert!(
+        plan.to_string().contains("its content is secret and not shown"),
+        "the key is no text for a screen: {plan}"
+    );
     let done = up.json(&["--no-check"]);
     assert_eq!(done["exit"], 0, "{done}");
     let idle = "n1 crew* idle\nn2 crew* idle\nn3 crew* idle\n";

@@ -169,7 +169,7 @@ fn whatever_it_holds_it_is_left_alone(disks: &Disks) {
     let before = disk.hash();
     let told = up.json(&SET);
     assert!(told["exit"] == 254 && failed(&told, "n1").is_empty(), "{told}");
-    assert!(failed(&told, "n2")[0].contains("it holds ext4; if all of that may go: wipe ="), "{told}");
+    assert!(failed(&told, "n2")[0].contains("it holds ext4; to erase all of that, set wipe ="), "{told}");
     let (data, fast) = (&disks.data[0].device, &disks.fast.device);
     assert_eq!(up.lab.ok("n1", MOUNTED), format!("/data ext4 {data}\n/fast xfs {fast}\n"));
     up.lab.ok("n2", "! test -e /data && ! test -e /var/lib/homing/up && ! grep homing /etc/fstab");
@@ -207,7 +207,7 @@ fn whatever_it_holds_it_is_left_alone(disks: &Disks) {
     assert!(disk.is_blank());
 
     disks.up.lab.ok("n2", &format!("blockdev --setro {}", disk.device));
-    assert!(disks.refused().contains("it is not one that can be written to"));
+    assert!(disks.refused().contains("it is not writable"));
     disks.up.lab.ok("n2", &format!("blockdev --setrw {}", disk.device));
     std::fs::OpenOptions::new().write(true).open(&disk.image).unwrap().set_len(15 << 20).unwrap();
     said("losetup", &["-c", &disk.device]);
@@ -220,17 +220,18 @@ fn its_own_serial_number_lets_it_be_erased(disks: &Disks) {
     let disk = &disks.data[1];
     said("mkfs.ext4", &["-q", &disk.device]);
     disks.cluster("wipe = { n2 = \"another\" }");
-    assert!(disks.refused().contains("wipe names \"another\", which is not this one"));
+    assert!(disks.refused().contains("wipe names \"another\", which is another disk"));
     disks.cluster(&format!("wipe = {{ n2 = \"{}\" }}", disk.serial()));
     let plan = disks.up.json(&["--dry-run"]);
-    let told = format!("disk {} (67.1 MB, {}): ALL OF IT IS ERASED (ext4), ext4 is made", disk.name, disk.serial());
+    let told =
+        format!("disk {} (67.1 MB, {}): EVERYTHING ON IT IS ERASED (ext4), ext4 is made", disk.name, disk.serial());
     assert!(plan.to_string().contains(&told), "{plan}");
     assert_eq!(disks.done()["steps"], 3);
     assert_eq!(disks.done()["steps"], 0);
     // A word that is still in the file does not cover a file system that somebody makes there later.
     let lab = &disks.up.lab;
     lab.ok("n2", &format!("umount /data && mkfs.ext4 -q -F {}", disk.device));
-    assert!(disks.refused().contains("somebody has put ext4 there since"));
+    assert!(disks.refused().contains("ext4 was put there since"));
     assert_eq!(disks.up.json(&["--undo"])["exit"], 0);
     lab.ok("n2", "! test -e /data && ! grep homing /etc/fstab && ! test -e /var/lib/homing/up");
     assert_eq!(disks.done()["steps"], 8);
@@ -334,6 +335,6 @@ fn moved_gone_and_replaced(disks: &mut Disks) {
     assert!(failed(&told, "n2")[0].contains("and this is another disk"), "{told}");
     assert!(other.is_blank());
     let undone = disks.up.json(&["--undo"]);
-    assert!(undone["exit"] == 0 && undone["notes"].to_string().contains("is not there"), "{undone}");
+    assert!(undone["exit"] == 0 && undone["notes"].to_string().contains("is missing"), "{undone}");
     lab.ok("n2", "! grep homing /etc/fstab && ! test -e /var/lib/homing/up");
 }

@@ -55,9 +55,9 @@ fn all_hosts_of_a_network_have_the_mtu_or_none() {
     assert_eq!(told.matches("  mtu: packets of 9000 bytes").count(), 1, "the same once: {told}");
     switch("n3", "9000");
     lab.ok("n3", &ip("exit 2"));
-    refused("n3: mtu: mtu of host0 cannot be set to 9000");
+    refused("n3: mtu: cannot set mtu of host0 to 9000");
     lab.ok("n3", &ip("/usr/sbin/ip \"$@\"; exec /usr/sbin/ip link set host0 down"));
-    refused("n3: no new connection came through in time");
+    refused("n3: no new connection succeeded in time");
     lab.ok("n3", GOOD);
 
     up.killed_at("mtu");
