@@ -73,9 +73,8 @@ enum SavedChange {
 pub(crate) fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<VolumeChange, D::Error> {
     match SavedChange::deserialize(from)? {
         SavedChange::Change(change) => Ok(change),
-        SavedChange::Text(text) => {
-            VolumeChange::of_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is no change of a volume")))
-        }
+        SavedChange::Text(text) => VolumeChange::of_text(&text)
+            .ok_or_else(|| D::Error::custom(format!("{text:?} is not a change of a volume"))),
     }
 }
 

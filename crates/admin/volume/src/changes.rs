@@ -41,13 +41,13 @@ impl Drive {
     pub fn create(&self, spec: &Spec) -> Result<(), Failure> {
         let folder = folder();
         let old = VolumeRecord::load(&folder, &spec.name);
-        let mut record = match old.map_err(|e| Failure::system(format!("reading the record: {e}")))? {
+        let mut record = match old.map_err(|e| Failure::system(format!("reading the record of the volume: {e}")))? {
             Some(mut old) if old.pending.as_ref().is_some_and(|p| p.what == VolumeChange::Create) => {
                 old.spec = spec.clone();
                 old
             }
             Some(old) if old.spec != *spec => {
-                let failure = Failure::usage(format!("there is a volume {} already, made otherwise", spec.name));
+                let failure = Failure::usage(format!("a volume {} exists already, with other settings", spec.name));
                 return Err(failure.hint(format!("homing volume status {}", spec.name)));
             }
             Some(old) => old,
@@ -109,7 +109,7 @@ impl Drive {
     pub fn drain_host(&self, record: &mut VolumeRecord, host: &str) -> ChangeResult {
         let name = record.spec.name.clone();
         if !record.spec.places.iter().any(|p| p.host == host) {
-            return Err(Failure::usage(format!("{host} gives no space to volume {name}"))
+            return Err(Failure::usage(format!("{host} stores no files of volume {name}"))
                 .hint(format!("homing volume status {name}")));
         }
         let what = VolumeChange::DrainHost { host: host.into() };
@@ -120,7 +120,7 @@ impl Drive {
         })?;
         self.kept(record, |record| record.spec.places.retain(|p| p.host != host))?;
         self.keep_copies(record)?;
-        Ok(Some(format!("no byte of volume {name} is left on {host}")))
+        Ok(Some(format!("{host} holds no bytes of volume {name} any more")))
     }
 
     /// Records the present number of copies: a host may have left with one of them.
@@ -142,7 +142,7 @@ impl Drive {
         let Spec { name, kind, mount, .. } = &record.spec;
         if *kind == VolumeKind::Gluster && path != *mount {
             return Err(Failure::usage(format!(
-                "GlusterFS has one number of copies for the whole volume, {mount}; {path} cannot differ"
+                "GlusterFS has one number of copies for the whole volume: name {mount}, not {path}"
             ))
             .hint("a volume of kind moosefs has one per file"));
         }
@@ -169,20 +169,23 @@ impl Drive {
     fn goals_below(&self, spec: &Spec, seen: &Observed, path: &str) -> Result<Goals, Vec<Refusal>> {
         let client = goals::client(spec, seen).ok_or_else(moosefs::nowhere_mounted)?;
         let said = self.executor.programs(&[(client.clone(), goals::question(path))]).remove(0);
-        let never = |why: String| vec![Refusal::never(format!("{client}: the goals below {path} are not told: {why}"))];
-        goals::read(&said.map_err(never)?).ok_or_else(|| never("mfsgetgoal counted nothing".into()))
+        let never =
+            |why: String| vec![Refusal::never(format!("reading the goals of files below {path} on {client}: {why}"))];
+        goals::read(&said.map_err(never)?).ok_or_else(|| never("mfsgetgoal printed no counts".into()))
     }
 
     /// Changes how new files are cut.
     pub fn set_stripe(&self, record: &mut VolumeRecord, path: &str, size: Option<u64>) -> ChangeResult {
         let Spec { name, kind, mount, .. } = &record.spec;
-        let size = size.ok_or_else(|| Failure::usage("--size is needed: the size of the pieces"))?;
+        let size = size.ok_or_else(|| Failure::usage("--size, the size of the pieces, is missing"))?;
         if *kind != VolumeKind::Gluster {
-            let what = "size of pieces to set (MooseFS: always 64 MiB)";
+            let what = "size of pieces that can be set (MooseFS: always 64 MiB)";
             return Err(Failure::usage(format!("volume {name} is {kind}, which has no {what}")));
         }
         if path.trim_end_matches('/') != mount {
-            return Err(Failure::usage(format!("GlusterFS cuts files of the whole volume alike: {mount}")));
+            return Err(Failure::usage(format!(
+                "GlusterFS cuts the files of a whole volume into pieces of one size: name {mount}"
+            )));
         }
         let what = VolumeChange::SetStripe { path: path.into(), size: Some(size) };
         self.converge(record, &what, true, &|spec, seen, allowed| gluster::set_stripe(spec, seen, size, allowed))?;
@@ -237,13 +240,13 @@ impl Drive {
             return Ok(None);
         }
         record.remove().map_err(Failure::system)?;
-        Ok(Some(format!("volume {} is gone", record.spec.name)))
+        Ok(Some(format!("volume {} is deleted", record.spec.name)))
     }
 
     /// Finishes an interrupted change, with the dangers that were accepted for it.
     pub fn resume(self, record: &mut VolumeRecord) -> ChangeResult {
         let Some(pending) = record.pending.clone() else {
-            return Ok(Some(format!("volume {}: nothing was interrupted", record.spec.name)));
+            return Ok(Some(format!("volume {}: no change was interrupted", record.spec.name)));
         };
         let drive = self.allowing(pending.allowed);
         match pending.what {

@@ -89,8 +89,8 @@ impl Drive {
         }
         let hosts = hosts()?;
         let missing = || {
-            let failure = Failure::usage(format!("no volume {name} is known"));
-            failure.hint(format!("homing volume list; or name hosts to ask: -w 'n[1-4]' {name}"))
+            let failure = Failure::usage(format!("homing knows no volume {name}"));
+            failure.hint(format!("homing volume list shows the known volumes; -w 'n[1-4]' {name} queries hosts"))
         };
         if hosts.is_empty() {
             return Err(missing());
@@ -111,12 +111,12 @@ impl Drive {
         let (silent, without) = (alike::folded(seen.silent()), self.not_root(hosts));
         let stopped = without_daemon(seen);
         let hint = match () {
-            () if !without.is_empty() => "--sudo, if you may",
+            () if !without.is_empty() => "--sudo, if you may use sudo there",
             () if !silent.is_empty() => "homing exec -w HOSTS true",
             () => "systemctl start glusterd there",
         };
         let why = [silent, without, stopped.into_iter().collect()].concat().join("; ");
-        let text = format!("whether there is {what} cannot be told: {why}");
+        let text = format!("homing cannot determine whether {what} exists: {why}");
         (!why.is_empty()).then(|| Failure::system(text).hint(hint))
     }
 
@@ -136,7 +136,7 @@ impl Drive {
             return Ok(());
         }
         let failure = Failure::usage(format!("{what} needs root on its hosts; {}", without.join("; ")));
-        Err(failure.hint(if self.executor.sudo { AS_ROOT.into() } else { format!("--sudo; or {AS_ROOT}") }))
+        Err(failure.hint(if self.executor.sudo { AS_ROOT.into() } else { format!("use --sudo, or {AS_ROOT}") }))
     }
 
     /// Plans and acts until nothing is left. `once`: the change is complete when its movement of bytes has ended.
@@ -187,7 +187,7 @@ impl Drive {
             }
             waited?;
         }
-        Err(Failure::system(format!("{what}: after {ROUNDS} rounds the hosts are still not as wanted"))
+        Err(Failure::system(format!("{what}: set-up incomplete after {ROUNDS} rounds"))
             .hint(format!("homing volume status {}", record.spec.name)))
     }
 
@@ -202,7 +202,7 @@ impl Drive {
     /// Carries out the rest of the plan in the record.
     fn carry_on(&self, record: &mut VolumeRecord) -> Result<Then, Failure> {
         let Some(pending) = record.pending.clone() else { return Ok(Then::Done) };
-        self.print_message(&format!("taking up {} again", pending.what));
+        self.print_message(&format!("continuing {}", pending.what));
         self.carry(record, &pending.plan)?;
         Ok(pending.plan.then)
     }
@@ -221,8 +221,8 @@ impl Drive {
             failed.iter().map(|(s, why)| (s.host.as_str(), format!("{}: {why}", s.why))).collect();
         let each = alike::folded(each.iter().map(|(host, text)| (*host, text.as_str())));
         let what = what.map(|what| what.to_string()).unwrap_or_default();
-        Err(Failure::system(format!("{what} is done, but not on all hosts: {}", each.join("\n  ")))
-            .hint(format!("homing volume resume {name}, when they are well again")))
+        Err(Failure::system(format!("{what} succeeded, except on these hosts: {}", each.join("\n  ")))
+            .hint(format!("homing volume resume {name} does the rest when these hosts work again")))
     }
 
     /// If nothing of a change was done, the change is cleared: it is no reason to block others.
@@ -241,7 +241,7 @@ impl Drive {
     fn report_event(&self, news: PlanEvent) {
         match news {
             PlanEvent::Phase(phase) => self.print_message(&one_line(phase)),
-            PlanEvent::Waits(step, why) => self.print_message(&format!("{}: waits: {why}", step.host)),
+            PlanEvent::Waits(step, why) => self.print_message(&format!("{}: waiting: {why}", step.host)),
             // Failures are reported at the end, once and with the next command to run.
             PlanEvent::Failed(..) | PlanEvent::Done(_) => {}
         }
@@ -250,16 +250,20 @@ impl Drive {
     /// Undoes an interrupted change, and returns it.
     pub fn undo(&self, record: &mut VolumeRecord) -> Result<VolumeChange, Failure> {
         let Some(pending) = record.pending.clone() else {
-            return Err(Failure::usage(format!("volume {}: nothing was interrupted", record.spec.name)));
+            return Err(Failure::usage(format!("volume {}: no change was interrupted", record.spec.name)));
         };
         self.confirm(&record.spec.name, &pending.what, &VolumePlan::default())?;
         let left = execute::undo(&self.executor, record, &mut |news| {
             if let PlanEvent::Phase(phase) = news {
-                self.print_message(&format!("taking back: {}", one_line(phase)));
+                self.print_message(&format!("undoing: {}", one_line(phase)));
             }
         });
         if !left.is_empty() {
-            return Err(Failure::system(format!("{} is not taken back whole:\n  {}", pending.what, left.join("\n  "))));
+            return Err(Failure::system(format!(
+                "{} is not completely undone:\n  {}",
+                pending.what,
+                left.join("\n  ")
+            )));
         }
         let ended = if pending.what == VolumeChange::Create { record.remove() } else { record.finish() };
         ended.map(|()| pending.what).map_err(Failure::system)
@@ -283,7 +287,7 @@ fn without_daemon(seen: &Observed) -> Option<String> {
 }
 
 /// Another way to become root.
-const AS_ROOT: &str = "HOMING_SSH='ssh -l root', where root may log in";
+const AS_ROOT: &str = "HOMING_SSH='ssh -l root' if root may log in";
 
 /// Returns why an answer to `id -u` is not that of root. `None` also for a host without an answer, which is reported
 /// elsewhere.
@@ -297,7 +301,7 @@ fn no_root(said: Result<String, String>, sudo: bool) -> Option<String> {
 
 /// Names the two commands that end an interrupted change.
 fn two_ways(name: &str) -> String {
-    format!("homing volume resume {name} finishes it, homing volume undo {name} takes it back")
+    format!("homing volume resume {name} finishes it, homing volume undo {name} undoes it")
 }
 
 /// Refuses to begin a change while another one is incomplete.
@@ -318,7 +322,7 @@ fn refused(what: &VolumeChange, spec: &Spec, refusals: &[Refusal]) -> Failure {
     let each = alike::folded_texts(&spec.hosts(), refusals.iter().map(|r| r.why.as_str()));
     let failure = Failure::usage(format!("{what} is refused:\n  {}", each.join("\n  ")));
     let hopeless = refusals.iter().any(|r| r.danger.is_none());
-    if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{}, if that is meant", flags.join(" "))) }
+    if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{} allows it", flags.join(" "))) }
 }
 
 /// Returns a phase as a line: its hosts and its purpose.
@@ -351,7 +355,7 @@ fn text(plan: &VolumePlan) -> String {
     }
     match &plan.then {
         Then::Done => {}
-        Then::Again => text += "# then the hosts are asked again, and what is left is done\n",
+        Then::Again => text += "# then homing queries the hosts again and does the rest\n",
         Then::Wait(watch) => text += &format!("# then wait for the end of the {}\n", watch.name()),
     }
     plan.notes.iter().for_each(|note| text += &format!("# note: {note}\n"));
@@ -396,7 +400,8 @@ mod tests {
             CommandPhase { why: "folders".into(), steps: vec![step("n1"), step("n2")], ..CommandPhase::default() };
         assert_eq!(one_line(&phase), "n[1-2]: makes it");
         let plan = VolumePlan { phases: vec![phase], then: Then::Again, notes: vec!["slow".into()] };
-        let told = "# folders\nn[1-2]: mkdir '/a b'\n# then the hosts are asked again, and what is left is done\n# note: slow\n";
+        let told =
+            "# folders\nn[1-2]: mkdir '/a b'\n# then homing queries the hosts again and does the rest\n# note: slow\n";
         assert_eq!(text(&plan), told);
         assert_eq!(text(&VolumePlan::default()), "# nothing to do\n");
     }
@@ -406,7 +411,7 @@ mod tests {
         let spec = Spec { kind: VolumeKind::Nfs, ..adopt::unknown("data", &["n1".into()]) };
         let last = Refusal { why: "n1 has the last copy".into(), danger: Some(Danger::LastCopy) };
         let failure = refused(&VolumeChange::Heal, &spec, std::slice::from_ref(&last));
-        assert_eq!(failure.hint.as_deref(), Some("--allow-losing-copies, if that is meant"));
+        assert_eq!(failure.hint.as_deref(), Some("--allow-losing-copies allows it"));
         let never = Refusal::never("it has none");
         assert_eq!(refused(&VolumeChange::Heal, &spec, &[last, never]).hint, None);
     }

@@ -16,7 +16,7 @@ pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(
     };
     let questions: Vec<(String, Vec<String>)> = hosts.iter().map(question).collect();
     let read = |said: CallResult| -> Result<HostFacts, String> {
-        observe::read(&said?, spec).ok_or_else(|| "its answer was cut short".into())
+        observe::read(&said?, spec).ok_or_else(|| "its answer is incomplete".into())
     };
     let answers = executor.programs(&questions).into_iter().map(read);
     Observed { hosts: hosts.iter().cloned().zip(answers).collect() }
@@ -130,7 +130,7 @@ pub fn undo(executor: &dyn Executor, record: &VolumeRecord, news: &mut dyn FnMut
                 Ok(_) => news(PlanEvent::Done(step)),
                 Err(why) => {
                     news(PlanEvent::Failed(step, &why));
-                    left.push(format!("{}: taking back \"{}\": {why}", step.host, step.why));
+                    left.push(format!("{}: undoing \"{}\": {why}", step.host, step.why));
                 }
             }
         }

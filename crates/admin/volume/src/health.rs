@@ -43,7 +43,7 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeF
     let running = answer.and_then(bricks_that_run);
     if there.started && running.is_none() {
         findings.push(VolumeFinding {
-            what: "whether its bricks run is not known: gluster volume status gave no answer".into(),
+            what: "the state of its bricks is unknown: gluster volume status gave no answer".into(),
             remedy: format!("gluster volume status {name}"),
             ill: false,
         });
@@ -66,8 +66,9 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeF
     // On by default since GlusterFS 4.1. It does not matter with one set of bricks.
     if there.sets().count() > 1 && there.options.get("cluster.lookup-optimize").is_none_or(|v| v != "off") {
         findings.push(VolumeFinding {
-            what: "cluster.lookup-optimize is on: other hosts can miss files for a second after a host is drained"
-                .into(),
+            what:
+                "cluster.lookup-optimize is on: other hosts may not see new files for a second after a host is drained"
+                    .into(),
             remedy: format!("gluster volume set {name} cluster.lookup-optimize off"),
             ill: false,
         });
@@ -77,8 +78,8 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeF
         let set: Vec<String> = missing.iter().map(|(key, value)| format!("{key} {value}")).collect();
         findings.push(VolumeFinding {
             what:
-                "a file has room for 46 hard links on ext4 and 100 elsewhere: one more can fail and be there all the \
-                   same, as in builds of git"
+                "a file may have 46 hard links on ext4 and 100 elsewhere: one more can fail although it is made, as in \
+                   builds of git"
                     .into(),
             remedy: format!("gluster volume set {name} {}", set.join(" ")),
             ill: false,
@@ -88,8 +89,8 @@ fn of_gluster(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeF
         let set: Vec<String> = gluster::VANISHED.iter().map(|(key, value)| format!("{key} {value}")).collect();
         findings.push(VolumeFinding {
             what:
-                "bricks keep the locks of a client that vanished for 42 s: who removes its file before that can hang \
-                   for half an hour"
+                "bricks keep the locks of a vanished client for 42 s: a process that removes its file before that can \
+                   hang for half an hour"
                     .into(),
             remedy: format!("gluster volume set {name} {}", set.join(" ")),
             ill: false,
@@ -108,14 +109,14 @@ fn unknown(spec: &Spec, seen: &Observed) -> Option<VolumeFinding> {
     let (what, remedy) = match () {
         () if with.is_empty() && without.is_empty() => return None,
         () if with.is_empty() => (
-            format!("glusterd runs on none of {}: whether files have all their copies is not known", names(&without)),
+            format!("glusterd runs on none of {}: the copies of files are unknown", names(&without)),
             "systemctl start glusterd".into(),
         ),
         () if with.iter().any(|(facts, _)| facts.gluster.is_some()) => {
             (format!("glusterd of {} knows no volume {}", names(&with), spec.name), "gluster volume list".into())
         }
         () => {
-            let why = "gave no answer: whether files have all their copies is not known";
+            let why = "gave no answer: the copies of files are unknown";
             (format!("gluster volume info on {} {why}", names(&with)), format!("gluster volume info {}", spec.name))
         }
     };
@@ -147,7 +148,7 @@ fn of_moosefs(spec: &Spec, seen: &Observed) -> Vec<VolumeFinding> {
     }
     if chunks.behind() > 0 {
         let bytes = chunks.behind() * chunks.average();
-        let what = format!("{} copies of chunks are still to be made, about {} MB", chunks.behind(), bytes / 1_000_000);
+        let what = format!("{} copies of chunks are missing, about {} MB", chunks.behind(), bytes / 1_000_000);
         findings.push(VolumeFinding { what, remedy, ill: true });
     }
     findings
@@ -166,7 +167,7 @@ mod tests {
             findings(&spec, &Observed { hosts: hosts.into() }, None)
         };
         let down = of(HostFacts::default());
-        assert_eq!(down[0].what, "glusterd runs on none of n[1-2]: whether files have all their copies is not known");
+        assert_eq!(down[0].what, "glusterd runs on none of n[1-2]: the copies of files are unknown");
         assert!(down[0].ill && down[0].remedy == "systemctl start glusterd");
         assert!(of(active)[0].what.starts_with("gluster volume info on n1 gave no answer"));
         let silent = [("n1".to_string(), Err("no route".to_string()))];

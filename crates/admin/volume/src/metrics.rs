@@ -8,7 +8,7 @@ use homing_model::metrics::{MetricKind, Metrics};
 pub fn prometheus(volumes: &[Figures]) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_volume_info";
-    metrics.family(name, MetricKind::Gauge, "What a volume is.");
+    metrics.family(name, MetricKind::Gauge, "Kind and settings of a volume.");
     for one in volumes {
         metrics.sample(name, &[("volume", &one.name), ("kind", &one.kind), ("mount", &one.mount)], 1);
     }
@@ -16,7 +16,7 @@ pub fn prometheus(volumes: &[Figures]) -> String {
     metrics.family(
         name,
         MetricKind::Gauge,
-        "1 where a host serves and mounts its part, 0 where it does not, or is silent.",
+        "1 if a host serves and mounts its part of the volume; 0 if it does not, or gives no answer.",
     );
     for one in volumes {
         one.hosts.iter().for_each(|(host, well)| {
@@ -24,7 +24,7 @@ pub fn prometheus(volumes: &[Figures]) -> String {
         });
     }
     let name = "homing_volume_findings";
-    metrics.family(name, MetricKind::Gauge, "What homing volume status finds.");
+    metrics.family(name, MetricKind::Gauge, "Findings of homing volume status.");
     for one in volumes {
         for (severity, n) in [("error", one.errors), ("warning", one.warnings)] {
             metrics.sample(name, &[("volume", &one.name), ("severity", severity)], n);
@@ -32,7 +32,7 @@ pub fn prometheus(volumes: &[Figures]) -> String {
     }
     for (name, help, value) in [
         ("homing_volume_store_size_bytes", "Size of the disk of a store.", (|s| s.size) as fn(&Store) -> u64),
-        ("homing_volume_store_free_bytes", "What is free there.", |s| s.free),
+        ("homing_volume_store_free_bytes", "Free bytes on the disk of a store.", |s| s.free),
     ] {
         metrics.family(name, MetricKind::Gauge, help);
         for (one, (host, store)) in volumes.iter().flat_map(|one| one.stores.iter().map(move |store| (one, store))) {

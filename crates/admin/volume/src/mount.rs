@@ -28,7 +28,7 @@ const REWRITE: &str = r#"
 const UNMOUNT: &str = r#"
     also=$(awk -v p="$1" '$5 == p { d = $3; r = $4 == "/" ? "" : $4 } { dev[NR] = $3; root[NR] = $4; at[NR] = $5 }
     END { for (i = 1; i <= NR && d != ""; i++) if (dev[i] == d && root[i] != "/" && index(root[i], r "/") == 1) print at[i] }' /proc/self/mountinfo)
-    [ -z "$also" ] || { echo "a folder of it is mounted at" $also >&2; exit 1; }
+    [ -z "$also" ] || { echo "a folder of the volume is mounted at" $also >&2; exit 1; }
     if mountpoint -q -- "$1" && ! umount -- "$1"; then
     find /proc/[0-9]*/cwd /proc/[0-9]*/fd '(' -lname "$1" -o -lname "$1/*" ')' 2>/dev/null | cut -d/ -f3 | sort -un |
     head -n 3 | while read -r p; do echo "in use by process $p ($(cat "/proc/$p/comm"))" >&2; done
@@ -65,9 +65,9 @@ pub(crate) fn rewrite(plan: &mut VolumePlan, spec: &Spec, seen: &Observed, line:
         let options = format!("x-homing.{},{}", spec.name, new.options);
         let is_same = old[0] == new.source && old[3] == options;
         let argv = script(REWRITE, &[&spec.mount, &spec.name, &new.source, new.fstype, &new.options]);
-        (!is_same).then(|| CommandStep::new(host, argv, format!("write the line of {} in /etc/fstab anew", spec.mount)))
+        (!is_same).then(|| CommandStep::new(host, argv, format!("rewrite the line of {} in /etc/fstab", spec.mount)))
     };
-    plan.phase_each("write the lines of fstab anew", spec.clients.iter().filter_map(step).collect());
+    plan.phase_each("rewrite the lines of /etc/fstab", spec.clients.iter().filter_map(step).collect());
 }
 
 /// Unmounts on `hosts`. `back` returns the fstab line that the undo writes again.
@@ -116,7 +116,7 @@ pub(crate) fn refusals(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
             ))),
             MountPoint::Files => refusals.push(Refusal::danger(
                 Danger::MountOverFiles,
-                format!("{host}: {} holds files, which a mount would hide", spec.mount),
+                format!("{host}: {} contains files, which a mount would hide", spec.mount),
             )),
             MountPoint::Free | MountPoint::Ours => {}
         }

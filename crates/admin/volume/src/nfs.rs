@@ -28,9 +28,9 @@ const REMOVE: &str = r#"
 "#;
 
 const NOTES: &[&str] = &[
-    "the export goes to the clients by name, root is squashed, writes are safe on the server's disk before they are answered",
-    "the server sees the files at the same path by a bind mount, so that tasks there need no network",
-    "rsize and wsize are left to client and server: homing bench volume --tune nfs measures whether another size is better",
+    "the export names each client, squashes root, and answers a write when it is safe on the server's disk",
+    "a bind mount gives the server the same path, so tasks on the server need no network",
+    "client and server negotiate rsize and wsize; homing bench volume --tune nfs finds better ones",
 ];
 
 /// Returns the path of a folder for clients of version 4; `None` if they cannot see it.
@@ -63,19 +63,19 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
     let text = seen.host(&place.host).and_then(|f| f.texts.get("exports"));
     if let Some(there) = seen.store(&place.host, &store) {
         if there.on_system_disk && text.is_none() {
-            let why = format!("{}:{store} lies on the disk of the system, which a full volume would stop", place.host);
+            let why = format!("{}:{store} is on the system disk, and a full volume would stop that host", place.host);
             refusals.push(Refusal::danger(Danger::SystemDisk, why));
         }
         if !matches!(there.content, StoreContent::Absent | StoreContent::Empty) && text.is_none() {
-            let why = format!("{}:{store} holds something, which the clients could then change", place.host);
+            let why = format!("{}:{store} is not empty, and clients could change its files", place.host);
             refusals.push(Refusal::danger(Danger::StoreInUse, why));
         }
     }
     let root = seen.host(&place.host).and_then(|f| f.pseudo_root.as_deref());
     if let (None, Some(root)) = (seen_by_clients(&store, root), root) {
         refusals.push(Refusal::never(format!(
-            "{0} exports {root} with fsid=0, and NFS 4 shows clients nothing but what lies below it: \
-             give the volume a folder there (--hosts {0}:{root}), or take fsid=0 out of /etc/exports",
+            "{0} exports {root} with fsid=0, and NFS 4 shows clients only folders below it: \
+             use a folder there (--hosts {0}:{root}), or remove fsid=0 from /etc/exports",
             place.host
         )));
     }
@@ -113,7 +113,7 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
         let (program, package) =
             if host == server { ("exportfs", "nfs-kernel-server") } else { ("mount.nfs", "nfs-common") };
         if !facts.programs.contains(program) {
-            refusals.push(Refusal::never(format!("{host} has no {program}; install the package {package} there")));
+            refusals.push(Refusal::never(format!("{host} has no {program}: install the package {package} there")));
         }
     }
     refusals
@@ -129,7 +129,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
         .store(&place.host, &store)
         .is_some_and(|s| matches!(s.content, StoreContent::Files | StoreContent::Folders));
     if holds {
-        let why = format!("there are files on {}:{store}, and they would be gone", place.host);
+        let why = format!("the files on {}:{store} would be deleted", place.host);
         refusals.push(Refusal::danger(Danger::DeleteFiles, why));
     }
     lifted(refusals, allowed)?;
@@ -197,13 +197,13 @@ mod tests {
             |path: &str, content| Store { path: path.into(), on_system_disk: true, content, ..Store::default() };
         let small = seen(|f| f.stores = vec![store("/srv/home", StoreContent::Absent)]);
         let (text, danger) = why(create(&spec("/srv"), &small, &[]));
-        assert_eq!(text, "n1:/srv/home lies on the disk of the system, which a full volume would stop");
+        assert_eq!(text, "n1:/srv/home is on the system disk, and a full volume would stop that host");
         assert_eq!(danger, Some(Danger::SystemDisk));
         assert!(create(&spec("/srv"), &small, &[Danger::SystemDisk]).is_ok());
         let used = seen(|f| f.stores = vec![store("/srv/home", StoreContent::Files)]);
-        assert!(why(create(&spec("/srv"), &used, &[Danger::SystemDisk])).0.contains("holds something"));
+        assert!(why(create(&spec("/srv"), &used, &[Danger::SystemDisk])).0.contains("is not empty"));
         let (text, danger) = why(delete(&spec("/srv"), &used, &[]));
-        assert_eq!(text, "there are files on n1:/srv/home, and they would be gone");
+        assert_eq!(text, "the files on n1:/srv/home would be deleted");
         assert_eq!(danger, Some(Danger::DeleteFiles));
     }
 

@@ -62,7 +62,7 @@ fn of_chunks(chunks: &Chunks, watch: &DataMovement) -> MovementProgress {
     if chunks.missing > 0 {
         progress.failed = Some(format!("{} chunks have no copy on any host that is up", chunks.missing));
     } else if behind > 0 && goal > hosts.len() as u64 {
-        progress.failed = Some(format!("files with a goal of {goal} need as many hosts; {} are up", hosts.len()));
+        progress.failed = Some(format!("files with a goal of {goal} need {goal} hosts; {} are up", hosts.len()));
     }
     progress.finished = behind == 0 || progress.failed.is_some();
     progress
@@ -97,7 +97,7 @@ fn movement(document: &Document) -> Option<MovementProgress> {
     let left = document.descendants().filter(|n| n.has_tag_name("time-left")).filter_map(|n| n.text()?.parse().ok());
     let failures = number(all, "failures");
     let failed = match status.as_str() {
-        "failed" | "stopped" => Some(format!("it {status}")),
+        "failed" | "stopped" => Some(format!("gluster reports: {status}")),
         _ if failures > 0 => Some(format!("{failures} files could not be moved")),
         _ => None,
     };
@@ -125,7 +125,9 @@ fn heal(document: &Document) -> Option<MovementProgress> {
         why.push(format!("{down} bricks are down"));
     }
     if torn > 0 {
-        why.push(format!("{torn} files are in split brain: gluster volume heal VOLUME split-brain ... chooses"));
+        why.push(format!(
+            "{torn} files are in split brain: choose their copies with gluster volume heal VOLUME split-brain"
+        ));
     }
     Some(MovementProgress {
         // Changes that a brick missed while it was down stay behind until it is back.

@@ -82,8 +82,8 @@ impl VolumeRecord {
             return Ok(());
         }
         let name = &self.spec.name;
-        let text = format!("volume {name}: -w names hosts to query where no record exists, and this machine has one");
-        Err(Failure::usage(text).hint("leave -w out; mount and unmount take their hosts from --on"))
+        let text = format!("volume {name}: -w is for volumes without a record, and this machine has a record of it");
+        Err(Failure::usage(text).hint("omit -w; mount and unmount name hosts with --on"))
     }
 
     /// Whether a command that names these hosts to be queried is the repetition of one that was interrupted. Then it
@@ -212,6 +212,6 @@ mod tests {
         let known = VolumeRecord { found_on: Vec::new(), ..record };
         assert!(!known.repeats(&hosts(&["n1", "n2"])), "the command that was interrupted named no hosts");
         let refused = known.refuse_hosts(&hosts(&["n3"])).unwrap_err();
-        assert!(refused.message.contains("this machine has one") && refused.hint.unwrap().contains("from --on"));
+        assert!(refused.message.contains("this machine has a record") && refused.hint.unwrap().contains("with --on"));
     }
 }

@@ -34,7 +34,7 @@ impl FromStr for VolumeKind {
             "gluster" | "glusterfs" => Ok(VolumeKind::Gluster),
             "moosefs" | "mfs" => Ok(VolumeKind::Moosefs),
             "nfs" => Ok(VolumeKind::Nfs),
-            _ => Err(format!("no kind {s:?}; there are gluster, moosefs and nfs")),
+            _ => Err(format!("unknown kind {s:?}: use gluster, moosefs or nfs")),
         }
     }
 }
@@ -92,7 +92,7 @@ fn plain(text: &str) -> bool {
 pub fn check_path(path: &str) -> Result<(), SpecError> {
     let parts_fit = path.split('/').skip(1).all(|p| !p.is_empty() && p != "." && p != "..");
     if !path.starts_with('/') || path.len() < 2 || !plain(path) || !parts_fit {
-        return no(format!("{path:?} cannot be used: write an absolute path of letters, digits, - _ . and /"));
+        return no(format!("{path:?} is not accepted: write an absolute path of letters, digits, - _ . and /"));
     }
     Ok(())
 }
@@ -117,8 +117,8 @@ impl Spec {
         let same = self.kind == wanted.kind && self.copies == wanted.copies && self.mount == wanted.mount;
         match (gone.is_empty(), same) {
             (true, true) => Ok(wanted.places.iter().filter(|place| !self.places.contains(place)).cloned().collect()),
-            (true, false) => Err("is made otherwise".into()),
-            (false, _) => Err(format!("has {} too", gone.join(", "))),
+            (true, false) => Err("has other settings".into()),
+            (false, _) => Err(format!("also has {}", gone.join(", "))),
         }
     }
 
@@ -161,10 +161,10 @@ impl Spec {
     pub fn check_existing(&self) -> Result<(), SpecError> {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
         if self.name.is_empty() || self.name.len() > 64 || self.name.starts_with('-') || !self.name.bytes().all(fits) {
-            return no(format!("{:?} is no volume name; use up to 64 letters, digits, - and _", self.name));
+            return no(format!("{:?} is not a volume name: use up to 64 letters, digits, - and _", self.name));
         }
         if self.kind == VolumeKind::Gluster && matches!(self.name.as_str(), "all" | "volume") {
-            return no(format!("GlusterFS keeps the name {:?} for itself", self.name));
+            return no(format!("GlusterFS reserves the name {:?}", self.name));
         }
         check_path(&self.mount)?;
         if let Some(why) = folders::system_folder(&self.mount) {
@@ -189,8 +189,8 @@ impl Spec {
         let (copies, places) = (self.copies as usize, self.places.len());
         if copies == 0 || places % copies != 0 {
             return no(format!(
-                "{copies} copies need a multiple of {copies} places, not {places}: files are spread over sets of {copies}; \
-                 give each host more folders (--hosts NODESET:/brick/a --hosts NODESET:/brick/b), or take other hosts"
+                "{copies} copies need a multiple of {copies} folders, not {places}. Files are spread over sets of {copies}: \
+                 give each host more folders (--hosts NODESET:/brick/a --hosts NODESET:/brick/b), or name other hosts"
             ));
         }
         Ok(())
@@ -198,10 +198,10 @@ impl Spec {
 
     fn check_gluster(&self) -> Result<(), SpecError> {
         if self.arbiter && (self.copies != 2 || self.servers().len() < 3) {
-            return no("an arbiter goes with 2 copies and a third host to sit on".into());
+            return no("an arbiter needs 2 copies, and a third host for itself".into());
         }
         if self.stripe.is_some_and(|s| !(4 << 20..=4 << 40).contains(&s) || s % 512 != 0) {
-            return no("GlusterFS takes shards of 4M to 4T, a multiple of 512 bytes".into());
+            return no("GlusterFS accepts shards of 4M to 4T, in multiples of 512 bytes".into());
         }
         Ok(())
     }
@@ -210,11 +210,11 @@ impl Spec {
     fn check_kind(&self) -> Result<(), SpecError> {
         if self.arbiter && self.kind != VolumeKind::Gluster {
             return no(
-                "an arbiter (--arbiter) is of GlusterFS alone; MooseFS with --copies 3 has three whole copies".into()
+                "only GlusterFS has an arbiter (--arbiter); MooseFS with --copies 3 has three whole copies".into()
             );
         }
         if self.master.is_some() && self.kind != VolumeKind::Moosefs {
-            return no("a master (--master) is of MooseFS alone".into());
+            return no("only MooseFS has a master (--master)".into());
         }
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Spec {
             return no("MooseFS always cuts files into chunks of 64 MiB; --stripe cannot change that".into());
         }
         if !(1..=9).contains(&self.copies) {
-            return no(format!("MooseFS knows goals from 1 to 9, not {}", self.copies));
+            return no(format!("MooseFS accepts goals from 1 to 9, not {}", self.copies));
         }
         Ok(())
     }
@@ -263,7 +263,7 @@ pub(crate) mod tests {
         let (two, three) = (spec(&["a", "b"], 2), spec(&["a", "b", "c"], 2));
         assert_eq!(two.lacks(&three).unwrap(), three.places[2..]);
         assert!(three.lacks(&two).unwrap_err().starts_with("has c:/"));
-        assert_eq!(two.lacks(&Spec { copies: 1, ..two.clone() }), Err("is made otherwise".into()));
+        assert_eq!(two.lacks(&Spec { copies: 1, ..two.clone() }), Err("has other settings".into()));
         assert!(two.covers(&two) && !two.covers(&three) && !three.covers(&two));
         assert!(!two.covers(&Spec { clients: vec!["z".into()], ..two.clone() }));
     }

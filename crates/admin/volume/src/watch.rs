@@ -95,14 +95,14 @@ impl Drive {
     /// Queries the present state from the first host that answers.
     fn look(&self, spec: &Spec, watch: &DataMovement) -> Result<MovementProgress, Failure> {
         let question = progress::question(spec, watch);
-        let mut why = String::from("no server");
+        let mut why = String::from("no server to query");
         for host in progress::askers(spec) {
             match self.executor.programs(&[(host.clone(), question.clone())]).remove(0) {
                 Ok(text) => match progress::answer(&text, spec, watch) {
                     Some(progress) => return Ok(progress),
                     None => {
                         let begin: String = text.trim().chars().take(200).collect();
-                        why = format!("{host}: its answer is not understood: {begin}");
+                        why = format!("{host}: homing cannot read its answer: {begin}");
                     }
                 },
                 Err(said) => why = format!("{host}: {said}"),

@@ -40,7 +40,7 @@ const HEAL: &str = r#"
 const FEWER: &str = r#"
     v=$1 r=$2; shift 2
     pending=$(gluster volume heal "$v" info summary --xml | grep -o '<totalNumberOfEntries>[^<]*' | grep -cv '>0$')
-    [ "$pending" = 0 ] || { echo "copies are not all up to date; run: homing volume heal $v" >&2; exit 1; }
+    [ "$pending" = 0 ] || { echo "some copies are out of date; run: homing volume heal $v" >&2; exit 1; }
     gluster --mode=script volume remove-brick "$v" replica "$r" "$@" force
 "#;
 
@@ -116,7 +116,7 @@ fn start_rebalance(plan: &mut VolumePlan, spec: &Spec, host: &str) {
     let step = CommandStep::new(
         host,
         gluster(&["volume", "rebalance", &spec.name, "start"]),
-        "move files to where there is room",
+        "move files to bricks with free space",
     );
     plan.phase("rebalance", vec![step.undo(stop)]);
     plan.then = Then::Wait(DataMovement::Rebalance);
@@ -127,7 +127,7 @@ pub fn rebalance(spec: &Spec, seen: &Observed) -> GlusterPlanResult {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let mut plan = VolumePlan::default();
     if there.sets().count() < 2 {
-        plan.notes.push("all files lie in one set of bricks; there is nothing to move".into());
+        plan.notes.push("all files are in one set of bricks; there is nothing to move".into());
     } else if running(spec, seen, "Rebalance") {
         plan.then = Then::Wait(DataMovement::Rebalance);
     } else {
@@ -156,7 +156,7 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str, allowed: &[Danger]) 
     }
     // A second start would add new bricks on the other hosts again.
     let Some(going) = task(spec, seen, "Remove brick") else {
-        let why = "no daemon tells whether files are being moved already (they are busy): say it again in a moment";
+        let why = "all GlusterFS daemons are busy, so homing cannot see whether files are being moved: repeat the command in a moment";
         return Err(vec![Refusal::never(why)]);
     };
     match going.map(|t| t.status.as_str()) {
@@ -187,7 +187,7 @@ fn leave(
             return fewer_copies(plan, spec, seen, host, allowed);
         }
         if others.is_empty() {
-            return Err(vec![Refusal::never(format!("{host} holds the only copy, and no other host could take it"))]);
+            return Err(vec![Refusal::never(format!("{host} holds the only copy, and no other host can take it"))]);
         }
         for at in 0..hosts.len() {
             if hosts[at] == host {
@@ -221,7 +221,7 @@ fn fewer_copies(
 ) -> Result<(), Vec<Refusal>> {
     let there = volume(spec, seen).ok_or_else(|| no_volume(spec, seen))?;
     let left = there.copies().saturating_sub(1);
-    let why = format!("without {host} no host is left for its copies: {left} of {} would remain", there.copies());
+    let why = format!("no other host can take the copies of {host}: {left} of {} copies would remain", there.copies());
     if left == 0 || there.arbiters > 0 {
         return Err(vec![Refusal::never(why)]);
     }
@@ -259,8 +259,8 @@ fn commit(
     if !left.is_empty() {
         let v = &spec.name;
         return Err(vec![Refusal::never(format!(
-            "files are left on {} (is there room on the others? see gluster volume remove-brick {v} {} status, \
-             /var/log/glusterfs/{v}-rebalance.log); they stay part of the volume: homing volume undo {v}",
+            "files are left on {} (do the others have room? see gluster volume remove-brick {v} {} status, \
+             /var/log/glusterfs/{v}-rebalance.log); they stay in the volume; homing volume undo {v} ends the move",
             left.join(" "),
             leaving.iter().map(Brick::word).collect::<Vec<_>>().join(" "),
         ))]);
@@ -269,8 +269,8 @@ fn commit(
     argv.extend(leaving.iter().map(Brick::word));
     argv.push("commit".into());
     plan.phase(
-        "let the empty bricks go",
-        vec![CommandStep::new(speaker, argv, "take the empty bricks out of the volume")],
+        "remove the empty bricks",
+        vec![CommandStep::new(speaker, argv, "remove the empty bricks from the volume")],
     );
     remove_bricks(plan, leaving);
     plan.then = Then::Again;
@@ -287,11 +287,11 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     }
     if copies == 0 {
         return Err(vec![Refusal::never(
-            "zero copies keep nothing; to take the volume away there is homing volume delete",
+            "zero copies would delete every file; homing volume delete removes the volume",
         )]);
     }
     if there.arbiters > 0 {
-        return Err(vec![Refusal::never("a volume with an arbiter keeps its two copies")]);
+        return Err(vec![Refusal::never("homing cannot change the number of copies of a volume with an arbiter")]);
     }
     let (speaker, _) = speaker_of(spec, seen)?;
     if copies < now {
@@ -309,7 +309,7 @@ pub fn set_copies(spec: &Spec, seen: &Observed, copies: usize, allowed: &[Danger
     for set in there.sets() {
         let without: Vec<String> = set.iter().map(|b| b.host.clone()).collect();
         let Some(host) = room.widest(&servers, &without) else {
-            let why = format!("{copies} copies need {copies} hosts; add one with homing volume add-host {}", spec.name);
+            let why = format!("{copies} copies need {copies} hosts: add one with homing volume add-host {}", spec.name);
             return Err(vec![Refusal::never(why)]);
         };
         let next = brick(spec, there, &bricks, &host, false);
@@ -333,14 +333,15 @@ pub fn heal(spec: &Spec, seen: &Observed, full: bool) -> GlusterPlanResult {
     // A brick that was killed is started again first: files cannot be healed onto a dead brick.
     let (host, _) = speaker_of(spec, seen)?;
     let silent = seen.silent();
-    plan.notes.extend(silent.iter().map(|(h, why)| format!("{h} does not answer, its copies stay behind: {why}")));
+    plan.notes
+        .extend(silent.iter().map(|(h, why)| format!("{h} does not answer, so its copies are not healed: {why}")));
     let deaf = if silent.is_empty() { "" } else { "yes" };
     let start = script(IN_SPITE, &[deaf, "start", &spec.name, "force"]);
     plan.phase("start bricks that are down", vec![CommandStep::new(&host, start, "start bricks that are down")]);
     let mut words = vec![deaf, spec.name.as_str()];
     words.extend(full.then_some("full"));
     let heal = script(HEAL, &words);
-    plan.phase("heal", vec![CommandStep::new(&host, heal, "copy what was missed")]);
+    plan.phase("heal", vec![CommandStep::new(&host, heal, "copy missing changes")]);
     plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }

@@ -42,14 +42,14 @@ pub const VANISHED: [(&str, &str); 5] = [
 ];
 
 const NOTES: &[&str] = &[
-    "cache invalidation is on: with the defaults another host reads old content for up to a second, \
-     even after open(); with it, none of 128 trials was stale",
-    "cluster.lookup-optimize is off: with it on, other hosts missed files for a second after a host was drained",
-    "storage.max-hardlinks is 0 and storage.gfid2path off: with the defaults a file has room for 46 names on ext4 and 100 \
-     elsewhere, and a link beyond that can fail and be there all the same: builds of git failed now and then",
-    "network.ping-timeout is 10 s: for that long (42 s by default) everybody waits for a host that vanished",
-    "server.tcp-user-timeout and server.keepalive-* make it 10 s too until bricks free what a client that vanished had \
-     locked (38 to 42 s by default): a file of its that somebody else removes before that could hang for half an hour",
+    "cache invalidation is on: without it another host reads old content for up to a second, even after open(); \
+     with it, none of 128 trials was stale",
+    "cluster.lookup-optimize is off: with it on, other hosts did not see new files for a second after a host was drained",
+    "storage.max-hardlinks is 0 and storage.gfid2path off. By default a file may have 46 names on ext4 and 100 elsewhere; \
+     a link beyond that can fail although it is made, and some builds of git failed",
+    "network.ping-timeout is 10 s (default 42 s): all clients wait that long for a host that vanished",
+    "server.tcp-user-timeout and server.keepalive-* make bricks free the locks of a vanished client after 10 s (default \
+     38 to 42 s). Before that, a process that removes its file can hang for half an hour",
 ];
 
 const PROBE_PEERS: &str = r#"
@@ -100,7 +100,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
     plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
     if spec.copies == 2 && !spec.arbiter && spec.servers().len() > 2 {
         plan.notes.push(
-            "two copies without --arbiter: when hosts cannot see each other, both may be written, and heal must choose"
+            "two copies without --arbiter: if hosts lose their connection, both copies may be written, and heal must choose one"
                 .into(),
         );
     }
@@ -118,7 +118,7 @@ fn existing(
     let has: Vec<String> = there.bricks.iter().map(Brick::word).collect();
     if wanted != has || there.copies() != spec.copies as usize {
         return Err(vec![Refusal::never(format!(
-            "there is a volume {} already, with {} copies on {}; use add-host, drain-host and set-copies to change it",
+            "a volume {} exists already, with {} copies on {}: change it with add-host, drain-host and set-copies",
             spec.name,
             there.copies(),
             has.join(" ")
@@ -139,14 +139,14 @@ pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> 
     let set_size = spec.copies as usize + usize::from(spec.arbiter);
     let mut refusals: Vec<Refusal> = layout::doubled(bricks, set_size)
         .into_iter()
-        .map(|set| Refusal::danger(Danger::CopiesOnOneHost, format!("two copies would lie on one host: {set}")))
+        .map(|set| Refusal::danger(Danger::CopiesOnOneHost, format!("two copies would be on one host: {set}")))
         .collect();
     for brick in bricks {
         let Some(store) = seen.store(&brick.host, &brick.path) else { continue };
         if store.on_system_disk {
             refusals.push(Refusal::danger(
                 Danger::SystemDisk,
-                format!("{} lies on the disk of the system, which a full volume would stop", brick.word()),
+                format!("{} is on the system disk, and a full volume would stop that host", brick.word()),
             ));
         }
         if !matches!(store.content, StoreContent::Absent | StoreContent::Empty) {

@@ -21,7 +21,7 @@ const FORGET: &str = r#"
 /// Replaces the bricks of a host that does not answer, and waits until they are full.
 pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]) -> Result<VolumePlan, Vec<Refusal>> {
     let never = |why: String| vec![Refusal::never(why)];
-    let there = volume(spec, seen).ok_or_else(|| never(format!("no host knows a volume {}", spec.name)))?;
+    let there = volume(spec, seen).ok_or_else(|| never(format!("no host that answers has a volume {}", spec.name)))?;
     let (speaker, _) = speaker_of(spec, seen)?;
     let awake: Vec<String> = spec.servers().into_iter().filter(|h| seen.host(h).is_some()).collect();
     let (mut room, mut pairs): (_, Vec<(Brick, Brick)>) = (FreeSpace::of(seen), Vec::new());
@@ -34,7 +34,7 @@ pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]
             let taken: Vec<Brick> = pairs.iter().map(|(_, new)| new.clone()).collect();
             let Some(at) = room.widest(&awake, &hosts) else {
                 return Err(never(format!(
-                    "no other host can take the copies of {}; first: homing volume add-host {} HOST:/PATH",
+                    "no other host can take the copies of {}: first run homing volume add-host {} HOST:/PATH",
                     old.word(),
                     spec.name
                 )));
@@ -48,11 +48,11 @@ pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]
     make_folders(&mut plan, seen, &new);
     for (old, new) in &pairs {
         let argv = script(&[HAS_BRICK, REPLACE].concat(), &[&spec.name, &old.word(), &new.word()]);
-        let step = CommandStep::new(&speaker, argv, format!("replace {} by {}", old.word(), new.word()));
+        let step = CommandStep::new(&speaker, argv, format!("replace {} with {}", old.word(), new.word()));
         plan.phase("replace the lost bricks", vec![step]);
     }
     plan.phase("forget the host", vec![CommandStep::new(&speaker, script(FORGET, &[host]), format!("forget {host}"))]);
-    plan.notes.push(format!("{host} does not answer: its folders are still there"));
+    plan.notes.push(format!("{host} does not answer: its folders stay there"));
     plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)
 }

@@ -68,7 +68,7 @@ type GlusterPlanResult = Result<VolumePlan, Vec<Refusal>>;
 
 fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     let mut refusals = missing(spec, seen);
-    refusals.push(Refusal::never(format!("no host knows a GlusterFS volume {}", spec.name)));
+    refusals.push(Refusal::never(format!("no host that answers has a GlusterFS volume {}", spec.name)));
     refusals
 }
 
@@ -80,11 +80,11 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
         if servers.contains(host) && !facts.programs.contains("glusterd") {
             refusals
-                .push(Refusal::never(format!("{host} has no glusterd; install the package glusterfs-server there")));
+                .push(Refusal::never(format!("{host} has no glusterd: install the package glusterfs-server there")));
         }
         if spec.clients.contains(host) && !facts.programs.contains("mount.glusterfs") {
             refusals.push(Refusal::never(format!(
-                "{host} cannot mount GlusterFS; install the package glusterfs-client there"
+                "{host} cannot mount GlusterFS: install the package glusterfs-client there"
             )));
         }
     }

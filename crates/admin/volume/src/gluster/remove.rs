@@ -12,7 +12,7 @@ const REMOVE: &str = r#"
     for b; do
     [ -d "$b" ] || continue
     if [ -d "$b/.glusterfs" ] || [ -z "$(ls -A -- "$b")" ]; then rm -rf --one-file-system -- "$b" || exit
-    else echo "$b is no brick; it stays" >&2; exit 1; fi
+    else echo "$b is not a brick; it stays" >&2; exit 1; fi
     done
 "#;
 
@@ -66,6 +66,6 @@ fn with_files(seen: &Observed, bricks: &[Brick]) -> Vec<Refusal> {
     if holding.is_empty() {
         return Vec::new();
     }
-    let why = format!("there are files on {}, and they would be gone", holding.join(" "));
+    let why = format!("the files on {} would be deleted", holding.join(" "));
     vec![Refusal::danger(Danger::DeleteFiles, why)]
 }

@@ -17,8 +17,8 @@ pub(super) fn refusals(spec: &Spec, seen: &Observed, copies: usize) -> Vec<Refus
         return Vec::new();
     }
     let why = format!(
-        "files cut into pieces in one copy: with GlusterFS before 11 writes can hang for ever (its issue 3688), \
-         as on {}; with --copies 2 they do not",
+        "the volume has one copy: GlusterFS before 11, as on {}, can hang for ever when it writes files in pieces \
+         (its issue 3688); --copies 2 avoids it",
         old.join(", ")
     );
     vec![Refusal::danger(Danger::HangingWrites, why)]
@@ -34,7 +34,8 @@ pub fn set_stripe(spec: &Spec, seen: &Observed, size: u64, allowed: &[Danger]) -
     let step = CommandStep::new(&speaker_of(spec, seen)?.0, argv, format!("cut new files into pieces of {size} bytes"));
     plan.phase("set the size of pieces", vec![step]);
     plan.notes.push(
-        "files that exist stay whole; sharding is never turned off again, or sharded files would be cut short".into(),
+        "existing files stay whole; sharding stays on for ever, because turning it off would truncate sharded files"
+            .into(),
     );
     Ok(plan)
 }

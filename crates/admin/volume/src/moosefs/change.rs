@@ -33,12 +33,12 @@ pub fn drain_host(spec: &Spec, seen: &Observed, host: &str) -> Result<VolumePlan
     }
     let (left, goal) = (spec.servers().len() as u64 - 1, chunks.largest_goal());
     if left == 0 {
-        return Err(vec![Refusal::never(format!("{host} is the only host; its files have nowhere to go"))]);
+        return Err(vec![Refusal::never(format!("{host} is the only host: no other host can take its files"))]);
     }
     if left < goal {
         let why = format!(
-            "without {host} {left} hosts are left, and there are files with a goal of {goal}; \
-             first: homing volume set-copies {} {} {left} {}",
+            "without {host}, {left} hosts are left, but some files have a goal of {goal}: \
+             first run homing volume set-copies {} {} {left} {}",
             spec.name,
             spec.mount,
             Danger::LastCopy.flag()
@@ -80,18 +80,19 @@ fn dead_host(
         .flatten()
         .collect();
     if let Some(disk) = chunks.disks.iter().find(|d| !known.contains(&d.ip)) {
-        let why = format!("{host} does not answer here, but {} is still connected to the master", disk.ip);
+        let why = format!("{host} does not answer this machine, but {} is still connected to the master", disk.ip);
         return Err(vec![Refusal::never(why)]);
     }
     if chunks.missing > 0 {
         let n = chunks.missing;
-        return Err(vec![Refusal::never(format!("{n} chunks have no copy but those on {host}: bring it back"))]);
+        return Err(vec![Refusal::never(format!("{n} chunks have copies on {host} only: bring it back"))]);
     }
     match chunks.behind() {
         0 => forget(&mut plan, spec, host),
         _ => plan.then = Then::Wait(DataMovement::Heal),
     }
-    plan.notes.push(format!("{host} does not answer: its folder is still there, and its chunkserver starts with it"));
+    plan.notes
+        .push(format!("{host} does not answer: its folder stays there, and its chunkserver starts at its next boot"));
     Ok(plan)
 }
 
@@ -104,7 +105,7 @@ fn chunks_of(spec: &Spec, seen: &Observed) -> Result<Chunks, Vec<Refusal>> {
     let text = seen.host(spec.master()).and_then(|f| f.texts.get("chunks"));
     text.and_then(|t| chunks::read(t)).ok_or_else(|| {
         let why =
-            format!("the master on {} does not tell of its chunks: homing volume heal {}", spec.master(), spec.name);
+            format!("the master on {} does not report its chunks: homing volume heal {}", spec.master(), spec.name);
         vec![Refusal::never(why)]
     })
 }
@@ -129,10 +130,10 @@ pub fn set_copies(
     let mut plan = VolumePlan::default();
     let mut refusals = Vec::new();
     if copies == 0 || copies > 9 {
-        refusals.push(Refusal::never("MooseFS knows goals from 1 to 9"));
+        refusals.push(Refusal::never("MooseFS accepts goals from 1 to 9"));
     }
     if copies as usize > spec.servers().len() {
-        let why = format!("a goal of {copies} needs as many hosts; there are {}", spec.servers().len());
+        let why = format!("a goal of {copies} needs {copies} hosts; the volume has {}", spec.servers().len());
         refusals.push(Refusal::danger(Danger::LastCopy, why));
     }
     if let Some(more) = goals.given_up(copies) {
@@ -150,7 +151,7 @@ pub fn set_copies(
 
 /// Explains why the goals of files cannot be queried.
 pub fn nowhere_mounted() -> Vec<Refusal> {
-    vec![Refusal::never("no host that answers has it mounted")]
+    vec![Refusal::never("no host that answers has the volume mounted")]
 }
 
 /// Reports how even the disks are: MooseFS moves chunks by itself, and nothing else can be done.
@@ -158,7 +159,7 @@ pub fn rebalance(spec: &Spec, seen: &Observed) -> Result<VolumePlan, Vec<Refusal
     let mut plan = VolumePlan::default();
     let (least, most, above) = chunks_of(spec, seen)?.spread().unwrap_or_default();
     plan.notes.push(format!(
-        "MooseFS moves chunks by itself until its disks are alike full: now they are {least:.0} % \
+        "MooseFS itself moves chunks until its disks are equally full: now they are {least:.0} % \
          to {most:.0} % full, {} MB above the mean",
         above / 1_000_000
     ));
@@ -176,7 +177,7 @@ pub fn heal(spec: &Spec, seen: &Observed) -> Result<VolumePlan, Vec<Refusal>> {
     let awake = spec.servers().into_iter().filter(|h| seen.host(h).is_some());
     let down = awake.filter_map(|h| start(&h, CHUNKSERVER));
     plan.phase_each("start the chunkservers", down.collect());
-    plan.notes.push("MooseFS copies by itself; this watches it".into());
+    plan.notes.push("MooseFS itself makes the copies; homing watches it".into());
     plan.notes.extend(seen.silent().iter().map(|(h, why)| format!("{h} does not answer: {why}")));
     plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)

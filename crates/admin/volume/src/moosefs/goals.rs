@@ -45,8 +45,8 @@ impl Goals {
     /// Describes the copies that would be lost if all files had `copies`; `None` if none.
     pub(crate) fn given_up(&self, copies: u32) -> Option<String> {
         let more: Vec<String> = (self.by_goal.iter().filter(|(goal, files)| *goal > u64::from(copies) && *files > 0))
-            .map(|(goal, files)| format!("{files} with {goal} copies"))
-            .chain(self.classes.iter().map(|class| format!("some of the storage class {class}")))
+            .map(|(goal, files)| format!("{files} files with {goal} copies"))
+            .chain(self.classes.iter().map(|class| format!("some files of the storage class {class}")))
             .collect();
         (!more.is_empty()).then(|| more.join(", "))
     }
@@ -72,8 +72,11 @@ mod tests {
         let text = "/data:\n files with goal                2 :          2\n files with goal                3 :          3\n \
             files with storage class       'my class' :          1\n directories with goal          9 :          2\n";
         let goals = read(text).unwrap();
-        assert_eq!(goals.given_up(2).unwrap(), "3 with 3 copies, some of the storage class my class");
-        assert_eq!(goals.given_up(1).unwrap(), "2 with 2 copies, 3 with 3 copies, some of the storage class my class");
+        assert_eq!(goals.given_up(2).unwrap(), "3 files with 3 copies, some files of the storage class my class");
+        assert_eq!(
+            goals.given_up(1).unwrap(),
+            "2 files with 2 copies, 3 files with 3 copies, some files of the storage class my class"
+        );
         let empty = read("/data/new:\n directories with goal          3 :          1\n").unwrap();
         assert_eq!(empty.given_up(1), None);
         assert_eq!(read("/data/new: no such file"), None);

@@ -53,12 +53,12 @@ const UNMAKE_STORE: &str = r##"
     rm -f /etc/mfs/mfschunkserver.cfg /etc/mfs/mfshdd.cfg /var/lib/mfs/chunkserverid.mfs
     fi
     rmdir -- "$store" 2>/dev/null
-    [ ! -d "$store" ] || echo "$store holds files that are not the volume's, and stays"
+    [ ! -d "$store" ] || echo "$store has files of other programs, and stays"
 "##;
 
 const NOTES: &[&str] = &[
-    "each host has a label of its own and prefers it for reads (mfspreflabels): otherwise a local copy is only a tie-break",
-    "there is one master; a metalogger on another host keeps its changes (package moosefs-metalogger)",
+    "each host reads from its own copy first, by its own label (mfspreflabels); without it MooseFS only breaks ties that way",
+    "the volume has one master; a metalogger on another host would keep its changes (package moosefs-metalogger)",
 ];
 
 /// Returns the fstab line of a client.
@@ -109,7 +109,7 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volu
     refusals.extend(spec.places.iter().flat_map(|p| store_refusals(spec, seen, p)));
     refusals.extend(mount::refusals(spec, seen));
     if spec.copies as usize > spec.servers().len() {
-        let why = format!("a goal of {} needs as many hosts; there are {}", spec.copies, spec.servers().len());
+        let why = format!("a goal of {0} needs {0} hosts; the volume has {1}", spec.copies, spec.servers().len());
         refusals.push(Refusal::danger(Danger::LastCopy, why));
     }
     lifted(refusals, allowed)?;
@@ -145,7 +145,7 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
         ];
         for (_, program, config, package) in needs.into_iter().filter(|n| n.0) {
             if !facts.programs.contains(program) {
-                refusals.push(Refusal::never(format!("{host} has no {program}; install {package} there")));
+                refusals.push(Refusal::never(format!("{host} has no {program}: install the package {package} there")));
             }
             if foreign(facts, config, &spec.name) {
                 refusals.push(Refusal::never(format!("{host} has another MooseFS already (/etc/mfs/{config})")));
@@ -161,11 +161,11 @@ fn store_refusals(spec: &Spec, seen: &Observed, place: &StorageFolder) -> Vec<Re
     let ours = seen.host(&place.host).is_some_and(|f| marked(f, "mfschunkserver.cfg", &spec.name));
     let mut refusals = Vec::new();
     if store.on_system_disk && !ours {
-        let why = format!("{}:{path} lies on the disk of the system, which a full volume would stop", place.host);
+        let why = format!("{}:{path} is on the system disk, and a full volume would stop that host", place.host);
         refusals.push(Refusal::danger(Danger::SystemDisk, why));
     }
     if !matches!(store.content, StoreContent::Absent | StoreContent::Empty) && !ours {
-        let why = format!("{}:{path} is not empty; it may belong to something else", place.host);
+        let why = format!("{}:{path} is not empty, and its files may belong to another program", place.host);
         refusals.push(Refusal::danger(Danger::StoreInUse, why));
     }
     refusals
@@ -205,8 +205,8 @@ pub(crate) fn let_in(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) {
         return;
     }
     let text = format!("fresh=\n{EXPORTS}\nsystemctl reload {MASTER}");
-    let step = CommandStep::new(spec.master(), script(&text, &new), format!("let in {}", new.join(", ")));
-    plan.phase("let the clients in", vec![step]);
+    let step = CommandStep::new(spec.master(), script(&text, &new), format!("grant access to {}", new.join(", ")));
+    plan.phase("grant the clients access", vec![step]);
 }
 
 /// Plans the start of chunkservers, and returns their number.
@@ -246,7 +246,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
     let holds = |p: &&StorageFolder| seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.holds_chunks());
     let holding: Vec<&str> = spec.places.iter().filter(holds).map(|p| p.host.as_str()).collect();
     if !holding.is_empty() {
-        let why = format!("there are chunks of files on {}, and they would be gone", holding.join(", "));
+        let why = format!("the chunks of files on {} would be deleted", holding.join(", "));
         refusals.push(Refusal::danger(Danger::DeleteFiles, why));
     }
     lifted(refusals, allowed)?;

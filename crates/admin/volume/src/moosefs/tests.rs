@@ -130,7 +130,7 @@ fn giving_up_copies_takes_the_words_as_on_gluster() {
     let two = "/data/a:\n files with goal 2 : 7\n";
     let refused = set(1, two, &[]).unwrap_err();
     assert_eq!(refused[0].danger, Some(Danger::LastCopy));
-    assert_eq!(refused[0].why, "1 copy of each file below /data/a would remain; now there are 7 with 2 copies");
+    assert_eq!(refused[0].why, "1 copy of each file below /data/a would remain; now there are 7 files with 2 copies");
     assert_eq!(set(1, two, &[Danger::LastCopy]).unwrap().phases.len(), 1);
     assert_eq!(set(2, two, &[]).unwrap().phases.len(), 1);
     assert_eq!(set(3, two, &[]).unwrap().then, Then::Wait(DataMovement::Heal));
@@ -148,7 +148,7 @@ fn a_client_that_is_new_to_the_master_is_let_in_before_it_mounts() {
     seen.hosts.insert("n3".into(), Err("no route".into()));
     let plan = crate::mounts::mount(&s, &seen, &[]).unwrap();
     let whys: Vec<(&str, &str)> = plan.phases.iter().map(|p| (p.steps[0].host.as_str(), p.why.as_str())).collect();
-    assert_eq!(whys[0], ("n1", "let the clients in"), "{whys:?}");
+    assert_eq!(whys[0], ("n1", "grant the clients access"), "{whys:?}");
     assert_eq!(plan.phases[0].steps[0].argv.last().unwrap(), "n9", "only the new one");
     assert!(plan.phases[1].steps.iter().any(|step| step.host == "n9"));
 }

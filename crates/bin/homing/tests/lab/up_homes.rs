@@ -69,7 +69,7 @@ fn homes_go_to_a_volume_and_come_back() {
     };
     let refused = delete();
     assert!(
-        !refused.status.success() && err(&refused).contains("a folder of it is mounted at /home"),
+        !refused.status.success() && err(&refused).contains("a folder of the volume is mounted at /home"),
         "{}",
         err(&refused)
     );

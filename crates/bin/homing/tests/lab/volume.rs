@@ -278,7 +278,7 @@ fn a_moosefs_volume_grows_and_shrinks_under_load() {
     lab.on("n3", "cd /data; for i in $(seq 8); do head -c 100000 /dev/urandom > f$i; done; sha256sum * > /tmp/sums");
     let load = Load::begin(&lab, "n3", "/data");
     let refused = lab.volume("drain-host data n2");
-    let first = "first: homing volume set-copies data /data 1";
+    let first = "first run homing volume set-copies data /data 1";
     assert!(refused.status.code() == Some(255) && err(&refused).contains(first), "{}", err(&refused));
     lab.ok("add-host data n3:/scratch");
     lab.ok("drain-host data n2");
