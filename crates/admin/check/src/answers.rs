@@ -149,7 +149,7 @@ impl HostAnswers {
         match self.parts.get(key).and_then(|part| part.end.as_deref()) {
             end if ended(end) => None,
             Some("137") => Some("no answer in time".into()),
-            Some("cut") => Some("too much to read".into()),
+            Some("cut") => Some("its output is too long".into()),
             _ => Some("it ended early".into()),
         }
     }

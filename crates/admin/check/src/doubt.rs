@@ -86,7 +86,7 @@ mod tests {
             [
                 ("HC-MOUNT-08", "/c: Stale file handle"),
                 ("HC-MOUNT-07", "/d does not answer"),
-                ("HC-MOUNT-11", "/a answers late")
+                ("HC-MOUNT-11", "/a answers slowly")
             ]
         );
         // If a host is silent the second time, its first answer counts.

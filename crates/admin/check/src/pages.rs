@@ -29,10 +29,7 @@ pub fn manual() -> String {
         let mut codes: Vec<&Code> = all_codes().filter(|c| c.area() == area).collect();
         codes.sort_by_key(|code| code.name);
         let _ = writeln!(text, "\n## {}\n", area.name());
-        let _ = writeln!(
-            text,
-            "| code | what is wrong | what it does to you | where it is seen | what mends it |\n|---|---|---|---|---|"
-        );
+        let _ = writeln!(text, "| code | fault | consequence | evidence | remedy |\n|---|---|---|---|---|");
         for c in codes {
             let cell = |text: &str| text.replace('|', "\\|");
             let what = format!("{} ({})", c.what, c.severity.word());

@@ -28,7 +28,7 @@ pub fn text(
 ) -> String {
     let mut metrics = Metrics::default();
     let name = "homing_check_findings";
-    metrics.family(name, MetricKind::Gauge, "Hosts on which a fault is seen, by code.");
+    metrics.family(name, MetricKind::Gauge, "Number of hosts with a fault, by code.");
     let hosts = |code: &str| findings.iter().filter(|f| f.code.name == code).map(|f| f.hosts.len()).sum::<usize>();
     let seen: BTreeSet<&str> = findings.iter().chain(quiet.iter().map(|(f, _)| f)).map(|f| f.code.name).collect();
     let known = all_codes().filter(|code| sought.contains(code.name) || seen.contains(code.name));
@@ -44,12 +44,12 @@ pub fn text(
             }
         }
     };
-    of_hosts("homing_check_host_finding", "A fault that is seen on a host.", &mut findings.iter());
-    of_hosts("homing_check_host_muted", "A fault that is muted.", &mut quiet.iter().map(|(f, _)| f));
+    of_hosts("homing_check_host_finding", "1 for each fault of a host.", &mut findings.iter());
+    of_hosts("homing_check_host_muted", "1 for each muted fault of a host.", &mut quiet.iter().map(|(f, _)| f));
     for (name, help, value) in [
         ("homing_check_hosts_answered", "Hosts that answered.", answered as u64),
         ("homing_check_hosts_silent", "Hosts that did not answer.", silent as u64),
-        ("homing_check_last_run_timestamp_seconds", "When this was written.", now),
+        ("homing_check_last_run_timestamp_seconds", "Time at which this file was written.", now),
     ] {
         metrics.only(name, MetricKind::Gauge, help, value);
     }

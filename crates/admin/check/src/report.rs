@@ -41,7 +41,7 @@ impl CheckAnswers {
         }
         let why = match (ended, host.stray.first()) {
             (QueryEnd::Cut(why), _) => why,
-            (QueryEnd::Ran(_), Some(said)) => format!("it ran no command, and said: {said}"),
+            (QueryEnd::Ran(_), Some(said)) => format!("it ran no command and printed: {said}"),
             (QueryEnd::Ran(how), None) => format!("it ran no command: {how}"),
             (QueryEnd::Late(seconds), _) => format!("no answer in {seconds} s"),
         };
@@ -173,7 +173,7 @@ pub fn area_line(area: Area, findings: &[HostFinding], hosts: usize, unknown: us
     }
     if unknown > 0 {
         let what = if area == Area::Volumes { "part" } else { "host" };
-        parts.push(format!("not known on {}", count(unknown as u64, what)));
+        parts.push(format!("unknown on {}", count(unknown as u64, what)));
     }
     format!("{:<9} {}", area.name(), parts.join(", "))
 }
@@ -221,20 +221,20 @@ impl Report<'_> {
         let mut lines = Vec::new();
         let silent =
             self.gathered.silent.iter().chain(&self.gathered.off).map(|(host, why)| (host.as_str(), why.as_str()));
-        lines.extend(alike::folded(silent).into_iter().map(|line| format!("not asked: {line}")));
+        lines.extend(alike::folded(silent).into_iter().map(|line| format!("not checked: {line}")));
         let unknown = self.unknown.iter().map(|(host, what)| (host.as_str(), what.as_str()));
-        lines.extend(alike::folded(unknown).into_iter().map(|line| format!("not known: {line}")));
+        lines.extend(alike::folded(unknown).into_iter().map(|line| format!("unknown: {line}")));
         let (users, parts) = &self.unprivileged;
         if !users.is_empty() && !parts.is_empty() {
             let hosts = alike::label(&users.iter().cloned().collect());
-            lines.push(format!("not seen, since only root may, on {hosts}: {}", parts.join(", ")));
+            lines.push(format!("not checked without root on {hosts}: {}", parts.join(", ")));
         }
         for (finding, mute) in &self.quiet {
             lines.push(format!("muted: {} on {}: {}", mute.code, alike::label(&finding.hosts), mute.because));
         }
         let summary = summary(&self.findings, None);
         if !summary.is_empty() {
-            lines.push(format!("{summary}; homing check --explain CODE tells more"));
+            lines.push(format!("{summary}; homing check --explain CODE explains a code"));
         }
         if !(lines.is_empty() || is_first && self.early.is_empty()) {
             text.push('\n');
@@ -306,7 +306,7 @@ mod tests {
         let whys: Vec<&str> = all.silent.iter().map(|(_, why)| why.as_str()).collect();
         let expected = [
             "no route",
-            "it ran no command, and said: This account is closed.",
+            "it ran no command and printed: This account is closed.",
             "it ran no command: exited with exit code 127",
             "no answer in 5 s",
         ];
@@ -328,10 +328,10 @@ mod tests {
         assert_eq!((unknown, unknown_in(Area::Clocks, &checks, &all.answers)), (1, 0));
         assert_eq!(all.unknown(&checks), [("n2".to_string(), "mounts (answering): it ended early".to_string())]);
         assert_eq!(area_line(Area::Mounts, &[], 2, 0), "mounts    well on 2 hosts");
-        assert_eq!(area_line(Area::Mounts, &[], 2, unknown), "mounts    well on 1 host, not known on 1 host");
-        assert_eq!(area_line(Area::Mounts, &[], 1, 1), "mounts    not known on 1 host");
+        assert_eq!(area_line(Area::Mounts, &[], 2, unknown), "mounts    well on 1 host, unknown on 1 host");
+        assert_eq!(area_line(Area::Mounts, &[], 1, 1), "mounts    unknown on 1 host");
         let ill = crate::code("HC-MOUNT-07").unwrap().at("n1", "", "");
-        assert_eq!(area_line(Area::Mounts, &[ill], 2, 1), "mounts    1 error, not known on 1 host");
+        assert_eq!(area_line(Area::Mounts, &[ill], 2, 1), "mounts    1 error, unknown on 1 host");
     }
 
     #[test]

@@ -8,15 +8,15 @@ static ILL: Code = Code {
     name: "HC-VOL-01",
     severity: Severity::Error,
     what: "a volume lacks bricks, chunks or copies",
-    means: "files cannot be read, or the next fault takes them",
+    means: "files cannot be read, or the next fault destroys them",
     seen: "`homing volume status NAME`",
     mend: "homing volume heal NAME",
 };
 static ADVICE: Code = Code {
     name: "HC-VOL-02",
     severity: Severity::Warning,
-    what: "a volume is set in a way that is known to hurt",
-    means: "as the finding describes",
+    what: "a volume has a setting that is known to cause errors",
+    means: "the finding describes it",
     seen: "`homing volume status NAME`",
     mend: "the command that the finding names",
 };
@@ -24,16 +24,16 @@ static HOST: Code = Code {
     name: "HC-VOL-03",
     severity: Severity::Error,
     what: "a host of a volume does not serve or mount it",
-    means: "files are missing there, or copies are not made",
+    means: "files are missing on that host, or copies are not made",
     seen: "`homing volume status NAME`",
-    mend: "homing volume mount NAME; systemctl start its daemon",
+    mend: "homing volume mount NAME; start its daemon with systemctl start",
 };
 
 static OVERDUE: Code = Code {
     name: "HC-VOL-04",
     severity: Severity::Error,
-    what: "the last good image of a folder is older than its window, or was never made",
-    means: "what was written since is lost with the folder",
+    what: "the last good image of a folder is older than its window, or there is none",
+    means: "if the folder is lost, newer files are lost with it",
     seen: "`homing snapshot list NAME`",
     mend: "homing snapshot NAME",
 };
@@ -41,10 +41,10 @@ static OVERDUE: Code = Code {
 static FILLING: Code = Code {
     name: "HC-VOL-07",
     severity: Severity::Warning,
-    what: "a bank has room for less than four new images of each of its vaults",
-    means: "the next images may not be made",
+    what: "a bank has room for fewer than four new images of each of its vaults",
+    means: "homing may not be able to make the next images",
     seen: "`homing snapshot list NAME`",
-    mend: "a sooner `expire` in [snapshot.NAME] for the next images, or a larger disk",
+    mend: "set a shorter `expire` in [snapshot.NAME] for the next images, or use a larger disk",
 };
 
 /// All codes of volumes, and of the images of folders.

@@ -377,7 +377,7 @@ fn the_best_is_kept_and_what_is_slower_is_told() {
     let mut alone = rate(700);
     burn_in::remember(&mut alone, &best);
     let found = findings(burn_in::CHECKS, &Answers { hosts: vec![alone] });
-    assert_eq!(found[0].what, "processors: 700 MB/s, and 1000 MB/s on 2026-01-01");
+    assert_eq!(found[0].what, "processors: 700 MB/s, but 1000 MB/s on 2026-01-01");
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn who_has_to_change_the_mode_of_a_file_is_named() {
         let text = format!("=who\t{uid}\n=end\twho\t0\n=homes\t{row}\n=end\thomes\t0\n");
         let found = findings(CHECKS, &Answers { hosts: vec![HostAnswers::read("n1", &[(0.0, text.into_bytes())])] });
         let (finding, remedy) = (&found[0], found[0].remedy.as_ref().unwrap());
-        assert!(finding.what.contains(&format!("who has to run: chmod {change} /home/alice/.ssh")), "{}", finding.what);
+        assert!(finding.what.contains(&format!("who must run: chmod {change} /home/alice/.ssh")), "{}", finding.what);
         assert!(!remedy.mends && remedy.line.starts_with("ls -ld "), "{}", remedy.line);
     }
     let text = format!("=who\t0\n=end\twho\t0\n=homes\t{}\n=end\thomes\t0\n", key("alice"));

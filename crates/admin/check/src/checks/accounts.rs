@@ -8,18 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 static UID: Code = Code {
     name: "HC-USER-01",
     severity: Severity::Error,
-    what: "a user has another number on some hosts",
-    means: "on shared file systems the user's files belong to somebody else there",
+    what: "a user has a different number on some hosts",
+    means: "on shared file systems the user's files belong to another user there",
     seen: "`getent passwd`",
-    mend: "usermod -u NUMBER USER, and chown what belonged to the old number where that is nobody else's on any host",
+    mend: "usermod -u NUMBER USER, then chown the files of the old number, if no other user has it on any host",
 };
 static GID: Code = Code {
     name: "HC-USER-02",
     severity: Severity::Error,
-    what: "a group has another number on some hosts",
+    what: "a group has a different number on some hosts",
     means: "on shared file systems the group's files belong to another group there",
     seen: "`getent group`",
-    mend: "groupmod -g NUMBER GROUP, and chgrp what belonged to the old number",
+    mend: "groupmod -g NUMBER GROUP, then chgrp the files of the old number",
 };
 static MISSING: Code = Code {
     name: "HC-USER-03",
@@ -32,18 +32,18 @@ static MISSING: Code = Code {
 static TWICE: Code = Code {
     name: "HC-USER-04",
     severity: Severity::Error,
-    what: "two users have one number",
-    means: "each may read, change and kill what is the other's",
+    what: "two users have the same number",
+    means: "each may read and change the other's files and kill the other's processes",
     seen: "`getent passwd`",
     mend: "usermod -u with a number that is free on all hosts",
 };
 static MEMBERS: Code = Code {
     name: "HC-USER-05",
     severity: Severity::Warning,
-    what: "a group has other members on some hosts",
-    means: "a user may do on one host what is refused on the next",
+    what: "a group has different members on some hosts",
+    means: "a user has rights on one host and not on the next",
     seen: "`getent group`",
-    mend: "gpasswd -a USER GROUP for who is missing",
+    mend: "gpasswd -a USER GROUP for each missing member",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -164,7 +164,7 @@ fn numbers(kind: &Numbered, name: &str, all: &Tables) -> Option<Vec<HostFinding>
     let (right, like) = (&split.most, split.most_of());
     let Numbered { code, called, base, change, find, give } = kind;
     let finding = |(host, own): &(&HostAnswers, String)| {
-        let what = format!("{called}{name} has the number {own}, and {right} on {like}");
+        let what = format!("{called}{name} has number {own}, but {right} on {like}");
         let (old, new, who) = (word(own), word(right), word(name));
         let files = format!("find {PLACES} -xdev {find} {old}");
         let found = code.on(host, what, format!("getent {base} {name}: {own}"));
@@ -211,7 +211,7 @@ fn of_user(name: &str, accounts: &Accounts) -> Vec<HostFinding> {
     let lacking = all.iter().filter(|(_, table)| !table.contains_key(name));
     lacking
         .map(|(host, _)| {
-            let found = MISSING.on(host, format!("there is no user {name}"), format!("getent passwd {name}: nothing"));
+            let found = MISSING.on(host, format!("user {name} is missing"), format!("getent passwd {name}: nothing"));
             if shared.is_empty() { found.mend(&add) } else { found.look(&look) }
         })
         .collect()
@@ -229,7 +229,7 @@ fn of_group(name: &str, all: &Tables) -> Vec<HostFinding> {
     let joined = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(",");
     let (right, like) = (joined(&split.most), split.most_of());
     let finding = |(host, own): &(&HostAnswers, BTreeSet<String>)| {
-        let what = format!("the group {name} has the members {:?}, and {right:?} on {like}", joined(own));
+        let what = format!("the group {name} has the members {:?}, but {right:?} on {like}", joined(own));
         let found = MEMBERS.on(host, what, format!("getent group {name}"));
         let add = split.most.difference(own).map(|user| format!("gpasswd -a {} {}", word(user), word(name)));
         // A person decides whether a user is to lose rights.

@@ -26,7 +26,7 @@ pub(crate) fn differing(answers: &Answers, key: &str, rows: &[ValueRow]) -> Vec<
         let finding = |(host, own): (&crate::HostAnswers, &str)| {
             let found = row.code.on(
                 host,
-                format!("{}: {own}, and {right} on {like}", row.noun),
+                format!("{}: {own}, but {right} on {like}", row.noun),
                 row.code.seen.replace('`', ""),
             );
             match row.mend {

@@ -11,17 +11,17 @@ static HUNG: Code = Code {
     name: "HC-MOUNT-07",
     severity: Severity::Error,
     what: "a mount does not answer",
-    means: "every program that looks there waits, and cannot be interrupted",
+    means: "every program that uses it hangs, and cannot be interrupted",
     seen: "`stat POINT/NAME` with a name that cannot be cached, for 2 s, and once more for 6 s",
-    mend: "bring its server or daemon back; else umount -fl and mount again",
+    mend: "restart its server or daemon; if that is not possible, umount -fl and mount again",
 };
 static LATE: Code = Code {
     name: "HC-MOUNT-11",
     severity: Severity::Warning,
-    what: "a mount answers late",
-    means: "all that is done there waits so long each time; the host, its link or the server has more to do than it can bear",
-    seen: "`stat POINT/NAME`: nothing in 2 s, and an answer at the second try",
-    mend: "homing top -a shows which disk or link is full; fewer tasks at once (homing run --io), or another server",
+    what: "a mount answers slowly",
+    means: "each access waits that long; the host, its link or the server is overloaded",
+    seen: "`stat POINT/NAME`: no answer in 2 s, an answer at the second try",
+    mend: "homing top -a shows the busy disk or link; run fewer tasks at once (homing run --io), or use another server",
 };
 static DEAD: Code = Code {
     name: "HC-MOUNT-08",
@@ -140,14 +140,14 @@ fn of_mount(said: &MountAnswer, all: &[MountAnswer]) -> Option<HostFinding> {
         return None;
     }
     if *status == AT_LAST {
-        let seen = format!("stat {point}/NAME: nothing in time, and an answer later");
-        return Some(LATE.on(host, format!("{point} answers late"), seen).look("uptime; cat /proc/pressure/io"));
+        let seen = format!("stat {point}/NAME: no answer in time, an answer later");
+        return Some(LATE.on(host, format!("{point} answers slowly"), seen).look("uptime; cat /proc/pressure/io"));
     }
     if !said.hangs() {
         let found = DEAD.on(host, format!("{point}: {words}"), format!("stat {point}/NAME: {words}"));
         return Some(found.mend(said.again()));
     }
-    let found = HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: nothing in time"));
+    let found = HUNG.on(host, format!("{point} does not answer"), format!("stat {point}/NAME: no answer in time"));
     // A new mount would hang as well.
     Some(match said.silent_server(all) {
         Some(server) => found.look("systemctl --failed; uptime; dmesg | tail").from_host(&server),

@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static HIDDEN: Code = Code {
     name: "HC-MOUNT-09",
     severity: Severity::Warning,
-    what: "files lie beneath a mount point",
-    means: "results that were written while it was not mounted; nobody sees them, and they fill the disk",
-    seen: "a look at / without its mounts: `unshare -m`, `mount --bind / /run`",
-    mend: "move them aside; `chattr +i` on the empty mount point keeps it from happening again",
+    what: "a mount point hides files",
+    means: "these files were written while it was not mounted; no user sees them, and they fill the disk",
+    seen: "/ without its mounts, by `unshare -m` and `mount --bind / /run`",
+    mend: "move them to another folder; `chattr +i` on the empty mount point prevents it",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -26,7 +26,7 @@ unshare -m --propagation private sh -c 'mount --bind / /run || exit 0
 while read -r p; do [ "$p" = "$HOMES" ] && grep -qxF "$HOMES_LINE" /etc/fstab && continue; c=$(ls -A "/run$p" 2>/dev/null | head -1); [ -z "$c" ] || printf "%s\t%s\n" "$p" "$c"; done'"#,
     waits: true,
     slow: true,
-    root: Some("files beneath mount points"),
+    root: Some("files hidden by mount points"),
     codes: &[&HIDDEN],
     judge,
 };
@@ -41,8 +41,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
             word(&format!("/run{point}.beneath.XXXXXX")),
             word(&format!("/run{point}"))
         );
-        let found =
-            HIDDEN.on(host, format!("files lie beneath the mount at {point}"), format!("{point}: {first}, ..."));
+        let found = HIDDEN.on(host, format!("the mount at {point} hides files"), format!("{point}: {first}, ..."));
         Some(found.mend(format!("unshare -m --propagation private sh -c {}", word(&script))))
     })
     .collect()

@@ -6,9 +6,9 @@ static DOWN: Code = Code {
     name: "HC-NET-05",
     severity: Severity::Error,
     what: "a member of a bond is down",
-    means: "half the rate is gone, and the next cable takes the host off the network",
+    means: "half of the rate is lost, and the host loses its network with the next cable",
     seen: "/proc/net/bonding/*",
-    mend: "look at the cable and at the switch's port; `ip link set dev MEMBER up`",
+    mend: "check the cable and the switch port; `ip link set dev MEMBER up`",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

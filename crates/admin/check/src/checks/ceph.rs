@@ -8,17 +8,17 @@ static ILL: Code = Code {
     name: "HC-VOL-05",
     severity: Severity::Error,
     what: "Ceph has lost a daemon or copies, or no monitor answers",
-    means: "files cannot be read or written, or the next fault takes them",
+    means: "files cannot be read or written, or the next fault destroys them",
     seen: "`ceph health detail`",
-    mend: "systemctl start ceph-osd@N on its host, or what the message says",
+    mend: "systemctl start ceph-osd@N on its host, or the action that the message names",
 };
 static ADVICE: Code = Code {
     name: "HC-VOL-06",
     severity: Severity::Warning,
-    what: "Ceph warns of something",
-    means: "as the message describes",
+    what: "Ceph reports a warning",
+    means: "the message describes it",
     seen: "`ceph health detail`",
-    mend: "what the message says; docs.ceph.com lists each code",
+    mend: "follow the message; docs.ceph.com describes each code",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

@@ -11,15 +11,15 @@ const ODD: f64 = 0.5;
 static FAR: Code = Code {
     name: "HC-CLOCK-01",
     severity: Severity::Error,
-    what: "a clock differs from the others' by more than a second",
-    means: "make builds too much or too little, munge and Kerberos refuse, logs cannot be put in order",
+    what: "a clock differs from those of other hosts by more than a second",
+    means: "make builds too much or too little, munge and Kerberos refuse requests, and logs are out of order",
     seen: "`date` on every host at the same time",
     mend: "start a time daemon; `chronyc makestep` sets the clock at once",
 };
 static NEAR: Code = Code {
     name: "HC-CLOCK-02",
     severity: Severity::Warning,
-    what: "a clock differs from the others' by more than half a second",
+    what: "a clock differs from those of other hosts by more than half a second",
     means: "make may take a new file for an old one",
     seen: "`date` on every host at the same time",
     mend: "start a time daemon; `chronyc makestep` sets the clock at once",
@@ -27,8 +27,8 @@ static NEAR: Code = Code {
 static HERE: Code = Code {
     name: "HC-CLOCK-03",
     severity: Severity::Warning,
-    what: "this machine's clock is not that of its hosts",
-    means: "files that are written from here look newer, or older, than they are",
+    what: "this machine's clock differs from the clocks of its hosts",
+    means: "files written by this machine look newer, or older, than they are",
     seen: "`date` here and on the hosts",
     mend: "start a time daemon here",
 };

@@ -7,7 +7,7 @@ static DEGRADED: Code = Code {
     name: "HC-DISK-04",
     severity: Severity::Error,
     what: "a RAID array runs without one of its disks",
-    means: "the next disk that fails takes the data with it",
+    means: "if another disk fails, the data are lost",
     seen: "/sys/block/md*/md/degraded",
     mend: "replace the disk; mdadm --manage ARRAY --add DEVICE",
 };
@@ -39,9 +39,9 @@ static THROTTLED: Code = Code {
     name: "HC-CPU-04",
     severity: Severity::Warning,
     what: "a processor was slowed down because it was too hot",
-    means: "tasks take longer here than on the other hosts",
+    means: "tasks take longer on this host than on the others",
     seen: "/sys/devices/system/cpu/cpu*/thermal_throttle/core_throttle_count",
-    mend: "clean fans and filters, look at the room's temperature",
+    mend: "clean fans and filters, and check the temperature of the room",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

@@ -6,18 +6,18 @@ use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 static TEMPORARY: Code = Code {
     name: "HC-DISK-06",
     severity: Severity::Error,
-    what: "/tmp, /var/tmp or /dev/shm cannot be written by all",
-    means: "compilers, sort, MPI and homing's jobs fail for everybody but root",
+    what: "not all users can write to /tmp, /var/tmp or /dev/shm",
+    means: "compilers, sort, MPI and homing's jobs fail for all users except root",
     seen: "`stat -c %a /tmp /var/tmp /dev/shm`",
     mend: "chmod 1777",
 };
 static NULL: Code = Code {
     name: "HC-DISK-07",
     severity: Severity::Error,
-    what: "/dev/null, /dev/zero or a like device is not what it should be",
-    means: "scripts fail for users, or a file grows without end where output was to be thrown away",
+    what: "/dev/null, /dev/zero or a similar device has the wrong type or mode",
+    means: "scripts fail for users, or a file grows without limit instead of discarding output",
     seen: "`stat -c '%F %a' /dev/null /dev/zero /dev/urandom`",
-    mend: "chmod 666; where it is a plain file: rm, mknod -m 666 /dev/null c 1 3",
+    mend: "chmod 666; if it is a plain file: rm, mknod -m 666 /dev/null c 1 3",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

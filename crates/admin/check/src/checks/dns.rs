@@ -13,8 +13,8 @@ static SLOW: Code = Code {
     severity: Severity::Warning,
     what: "looking up a name that does not exist takes more than a second",
     means: "logins, mounts and sudo wait for a name server that is gone, up to 20 s each time",
-    seen: "the time of `getent hosts` with a name that nobody has, and /etc/resolv.conf",
-    mend: "take the dead server out of /etc/resolv.conf, or shorten it: options timeout:1 attempts:1",
+    seen: "the time of `getent hosts` with a name that does not exist, and /etc/resolv.conf",
+    mend: "remove the dead server from /etc/resolv.conf, or shorten the wait: options timeout:1 attempts:1",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -45,7 +45,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         let cut = host.unknown(CHECK.key).is_some() && !servers.is_empty();
         let how_long = match took {
             Some(ms) if ms > SLOW_MS && ms / TIMES >= of_a_file => format!("{:.1} s", ms as f64 / 1000.0),
-            None if cut => "longer than it was given".into(),
+            None if cut => "longer than the check waits".into(),
             _ => return None,
         };
         let what = format!("a name that does not exist takes {how_long} to look up");

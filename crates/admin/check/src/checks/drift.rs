@@ -30,10 +30,10 @@ const HOUR_US: f64 = 3.6e9;
 static SLOWER: Code = Code {
     name: "HC-DISK-14",
     severity: Severity::Warning,
-    what: "tasks wait longer for a host's disks than in the days before, though these do no more",
-    means: "a disk that is about to fail is slow first; what reads from this host waits with it",
-    seen: "what `homing hosts --schedule` has the host keep: the time in which tasks waited for I/O, by requests and bytes of its disks",
-    mend: "smartctl -x DEVICE, dmesg, a rebuild in /proc/mdstat; where all hosts show it at once, their work is another one",
+    what: "tasks wait longer for a host's disks than in the days before, although the disks do no more work",
+    means: "a disk often becomes slow before it fails; each task that reads from this host waits for it",
+    seen: "the history that `homing hosts --schedule` keeps: time for which tasks waited for I/O, by requests and bytes of the disks",
+    mend: "smartctl -x DEVICE, dmesg, a rebuild in /proc/mdstat; if all hosts show it at once, their work has changed",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -99,12 +99,12 @@ fn of_host(host: &HostAnswers, rows: &[Vec<String>]) -> Option<HostFinding> {
     let slower = slower(&day, before, now_s)?;
     let ms = |us: f64| format!("{:.2} ms", us / 1000.0);
     let what = format!(
-        "tasks wait {} for each request of its disks; with as much to do it was {} at the most in the days before",
+        "tasks wait {} for each request of its disks; under the same load it was at most {} in the days before",
         ms(slower.now_us),
         ms(slower.usual_us)
     );
     let seen = format!(
-        "the middle of {} hours of the last day; {} of {ONE_IN} of {} hours before",
+        "the median of {} hours of the last day; {} of {ONE_IN} of {} hours before",
         day.len(),
         ONE_IN - 1,
         slower.of

@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static SYSTEM: Code = Code {
     name: "HC-MOUNT-10",
     severity: Severity::Warning,
-    what: "a folder of the system's own partition is exported by NFS",
-    means: "clients can fill the disk that the server needs to live, and a guessed file handle reaches all of it",
+    what: "NFS exports a folder of the system partition",
+    means: "clients can fill the disk that the server itself needs, and a guessed file handle reaches every file on it",
     seen: "/etc/exports, /etc/exports.d, `stat -c %m FOLDER`",
-    mend: "export a folder of a partition of its own: mount one there",
+    mend: "mount a separate partition there, and export a folder of it",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -26,7 +26,7 @@ while read -r p; do printf '%s\t%s\n' "$p" "$(stat -c %m -- "$p")"; done"#,
 fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key).filter(|(_, row)| row.len() == 2 && row[1] == "/");
     rows.map(|(host, row)| {
-        let what = format!("{} is exported, and lies on the system's own partition", row[0]);
+        let what = format!("{} is exported, and is on the system partition", row[0]);
         let found = SYSTEM.on(host, what, format!("/etc/exports: {}; stat -c %m: /", row[0]));
         found.look(format!("df -h {}; exportfs -v", word(&row[0])))
     })

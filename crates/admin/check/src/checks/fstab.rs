@@ -9,15 +9,15 @@ static ABSENT: Code = Code {
     name: "HC-MOUNT-01",
     severity: Severity::Error,
     what: "a file system of /etc/fstab is not mounted",
-    means: "programs find an empty folder, and what they write fills the disk beneath",
+    means: "programs find an empty folder, and files that they write fill the disk below it",
     seen: "/etc/fstab and /proc/self/mountinfo",
     mend: "mount POINT",
 };
 static READ_ONLY: Code = Code {
     name: "HC-MOUNT-02",
     severity: Severity::Error,
-    what: "a file system is read-only that should not be",
-    means: "every write fails there; after an error of a disk the kernel does this to save the rest",
+    what: "a file system is read-only, but should not be",
+    means: "every write fails there; the kernel does this after a disk error to protect the other files",
     seen: "/proc/self/mountinfo",
     mend: "find the cause in the kernel log, check the file system, mount it again",
 };

@@ -12,9 +12,9 @@ static ROOM: Code = Code {
     name: "HC-DISK-01",
     severity: Severity::Error,
     what: "a file system is full",
-    means: "writes fail, logs stop, daemons end",
+    means: "writes fail, logs stop, and daemons end",
     seen: "`stat -f POINT`, as `df` does",
-    mend: "remove what is not needed: `du -xh POINT | sort -h | tail`",
+    mend: "remove unneeded files: `du -xh POINT | sort -h | tail` lists the largest",
 };
 static INODES: Code = Code {
     name: "HC-DISK-02",
@@ -22,7 +22,7 @@ static INODES: Code = Code {
     what: "a file system has no room for more files, though it has bytes left",
     means: "new files cannot be made: \"No space left on device\", while df shows room",
     seen: "`stat -f POINT`, as `df -i` does",
-    mend: "remove small files: `du -x --inodes POINT | sort -n | tail`",
+    mend: "remove small files: `du -x --inodes POINT | sort -n | tail` lists the folders with most",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

@@ -11,32 +11,32 @@ const OPEN: u32 = 0o077;
 static HOME: Code = Code {
     name: "HC-SSH-01",
     severity: Severity::Error,
-    what: "a home may be written by others",
-    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log has the reason",
+    what: "other users may write to a home",
+    means: "sshd does not trust the keys in it: it refuses every login by key, and only the server's log has the reason",
     seen: "`stat -c %a HOME`",
     mend: "chmod go-w HOME",
 };
 static KEYS: Code = Code {
     name: "HC-SSH-02",
     severity: Severity::Error,
-    what: "~/.ssh or authorized_keys may be written by others, or belongs to another user",
-    means: "sshd does not believe the keys in it: every login by key is refused, and only the server's log has the reason",
+    what: "other users may write to ~/.ssh or authorized_keys, or it belongs to another user",
+    means: "sshd does not trust the keys in it: it refuses every login by key, and only the server's log has the reason",
     seen: "`stat -c '%a %U' ~/.ssh ~/.ssh/authorized_keys`",
     mend: "chown it to the user; chmod go-w",
 };
 static PRIVATE: Code = Code {
     name: "HC-SSH-03",
     severity: Severity::Error,
-    what: "a private key may be read by others",
-    means: "ssh does not use such a key; whoever read it is this user everywhere",
+    what: "other users may read a private key",
+    means: "ssh does not use such a key; a user who has read it can log in as this user everywhere",
     seen: "`stat -c %a ~/.ssh/id_*`",
     mend: "chmod 600",
 };
 static SHARED: Code = Code {
     name: "HC-SSH-04",
     severity: Severity::Warning,
-    what: "a private key without a passphrase lies on a network file system",
-    means: "root of every host that mounts it, and who listens on the network, can be this user everywhere",
+    what: "a private key without a passphrase is on a network file system",
+    means: "root of each host that mounts it, and anyone who reads the network traffic, can log in as this user everywhere",
     seen: "`stat -f -c %T ~/.ssh`; `ssh-keygen -y -P '' -f KEY`",
     mend: "give it a passphrase and use ssh-agent, or keep it on a local disk",
 };
@@ -46,7 +46,7 @@ static OWNER: Code = Code {
     what: "a home belongs to another user",
     means: "the user cannot write at home; often the number of the user differs between hosts",
     seen: "`stat -c %U HOME`",
-    mend: "chown -h USER: HOME, when the numbers are right",
+    mend: "chown -h USER: HOME, once the numbers of users are right",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -103,7 +103,7 @@ fn mode_mended(
     if owner == user {
         return finding.mend_as_user(as_user(host, user, &line));
     }
-    finding.what += &format!("; it belongs to {owner}, who has to run: {line}");
+    finding.what += &format!("; it belongs to {owner}, who must run: {line}");
     finding.look(format!("ls -ld {}", word(path)))
 }
 
@@ -125,7 +125,7 @@ fn of_folder(answers: &Answers, host: &HostAnswers, row: [&str; 4]) -> Vec<HostF
     let mut found = Vec::new();
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & LOOSE != 0) {
         let finding =
-            code.on(host, format!("{path} of {user} may be written by others"), format!("stat -c %a {path}: {mode}"));
+            code.on(host, format!("other users may write to {path} of {user}"), format!("stat -c %a {path}: {mode}"));
         found.push(mode_mended(finding, host, [user, owner, path], "go-w"));
     }
     if owner != user && owner != "root" {
@@ -147,12 +147,12 @@ fn of_folder(answers: &Answers, host: &HostAnswers, row: [&str; 4]) -> Vec<HostF
 fn of_key(host: &HostAnswers, [user, mode, fs, phrase, path, owner]: [&str; 6]) -> Vec<HostFinding> {
     let mut found = Vec::new();
     if u32::from_str_radix(mode, 8).is_ok_and(|m| m & OPEN != 0) {
-        let finding = PRIVATE.on(host, format!("{path} may be read by others"), format!("stat -c %a {path}: {mode}"));
+        let finding = PRIVATE.on(host, format!("other users may read {path}"), format!("stat -c %a {path}: {mode}"));
         found.push(mode_mended(finding, host, [user, owner, path], "600"));
     }
     let shared = ["nfs", "fuseblk", "lustre", "ceph", "cifs", "smb2", "gpfs", "beegfs"].contains(&fs);
     if shared && phrase == "none" {
-        let what = format!("{path} lies on a network file system, without a passphrase");
+        let what = format!("{path} is on a network file system and has no passphrase");
         found.push(SHARED.on(host, what, format!("stat -f -c %T {path}: {fs}")).look(format!("ls -l {}", word(path))));
     }
     found

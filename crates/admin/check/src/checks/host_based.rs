@@ -6,10 +6,10 @@ use homing_setup::{HOST_BASED, host_based_faults};
 static BARRED: Code = Code {
     name: "HC-SSH-08",
     severity: Severity::Error,
-    what: "users do not get from host to host as homing up has set it up",
-    means: "MPI, rsync and jobs that begin something on another host fail, or wait for a password",
+    what: "users cannot log in from host to host, although homing up has set it up",
+    means: "MPI, rsync and jobs that start a program on another host fail, or wait for a password",
     seen: "`sshd -T -C user=USER,...`, `ssh -G HOST`, and a login of a user at the next host",
-    mend: "take the line that wins out of the other file; systemctl reload ssh",
+    mend: "remove the line that overrides it from the other file; systemctl reload ssh",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -17,7 +17,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     script: HOST_BASED,
     waits: true,
     slow: true,
-    root: Some("whether users get from host to host"),
+    root: Some("whether users can log in from host to host"),
     codes: &[&BARRED],
     judge,
 };

@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static CHANGED: Code = Code {
     name: "HC-SSH-06",
     severity: Severity::Error,
-    what: "a host has another key than that of known_hosts",
-    means: "ssh refuses to connect there; after a new installation that is as it should be, else somebody listens",
+    what: "a host has a different key than known_hosts",
+    means: "ssh refuses to connect to it; that is right after a new installation, else another machine may answer in its place",
     seen: "`ssh-keyscan NAME` and `ssh-keygen -F NAME`",
-    mend: "when the host was installed anew, and shows the new key on itself (ssh-keygen -lf /etc/ssh/ssh_host_*.pub): ssh-keygen -R NAME, and connect again",
+    mend: "if the host was reinstalled, and ssh-keygen -lf /etc/ssh/ssh_host_*.pub on it shows the new key: ssh-keygen -R NAME, then connect again",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -43,7 +43,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key);
     rows.filter_map(|(host, row)| {
         let [name, kind, file] = row else { return None };
-        let what = format!("{name} has another key than is known here");
+        let what = format!("{name} has a different key than known_hosts here");
         let found = CHANGED.on(host, what, format!("ssh-keyscan {name} and {file}: {kind}"));
         // To forget the key means to trust the next one: a person compares them on the host itself first.
         let name = word(name);

@@ -8,11 +8,11 @@ use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 static DOMAIN: Code = Code {
     name: "HC-USER-11",
     severity: Severity::Error,
-    what: "NFSv4 goes by users' names, and hosts put different domains behind them",
-    means: "files belong to nobody there, and `chown` is refused: a name of another domain is no user's",
-    seen: "Domain in /etc/idmapd.conf, else `hostname -d`; whether names count: nfs4_disable_idmapping of the modules nfs \
-           and nfsd, or a mount with sec=krb5",
-    mend: "the same Domain in /etc/idmapd.conf everywhere, then nfsidmap -c",
+    what: "NFSv4 sends users' names, and hosts append different domains to them",
+    means: "files belong to nobody there, and `chown` is refused, because a name of another domain matches no user",
+    seen: "Domain in /etc/idmapd.conf, else `hostname -d`; nfs4_disable_idmapping of the modules nfs and nfsd, or a mount \
+           with sec=krb5, decides whether names are used",
+    mend: "set the same Domain in /etc/idmapd.conf everywhere, then nfsidmap -c",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -38,7 +38,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
     let Some(split) = split(domains) else { return Vec::new() };
     let most = &split.most;
     let finding = |(host, own): &(&HostAnswers, String)| {
-        let what = format!("users of NFSv4 are those of {own}, and of {most} on {}", split.most_of());
+        let what = format!("NFSv4 uses the domain {own} for users, but {most} on {}", split.most_of());
         let line = format!("Domain = {most}");
         let mend = format!(
             "f=/etc/idmapd.conf; grep -qs '^\\[General\\]' $f || echo '[General]' >> $f; \

@@ -9,15 +9,15 @@ static DISK: Code = Code {
     what: "the kernel could not read or write a disk",
     means: "files are lost or damaged; more will follow",
     seen: "`dmesg`",
-    mend: "save the data, replace the disk: `smartctl -a DEVICE` shows how far it is",
+    mend: "save the data and replace the disk: `smartctl -a DEVICE` shows its state",
 };
 static OOM: Code = Code {
     name: "HC-MEM-05",
     severity: Severity::Warning,
     what: "the kernel killed processes because memory ran out",
-    means: "jobs end without a word, and sometimes a daemon that others need",
+    means: "jobs end without a message, and sometimes a daemon that other hosts need",
     seen: "`dmesg`",
-    mend: "give jobs a limit (`homing sub --mem`), or the host fewer of them",
+    mend: "set a limit for jobs (`homing sub --mem`), or run fewer jobs on the host",
 };
 static HARDWARE: Code = Code {
     name: "HC-MEM-06",
@@ -33,7 +33,7 @@ static HUNG: Code = Code {
     what: "processes waited for more than two minutes for a disk or a server",
     means: "users see programs that hang and cannot be killed",
     seen: "`dmesg`",
-    mend: "look which disk or server: the lines behind the message name the file system",
+    mend: "find the disk or server: the lines after the message name the file system",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -58,8 +58,8 @@ const PATTERNS: [(&str, &Code, &str); 8] = [
     ("blocked for more than", &HUNG, "processes waited for more than two minutes for a disk or a server"),
     ("EXT4-fs error", &DISK, "a file system is damaged"),
     ("XFS", &DISK, "a file system was shut down"),
-    ("lost async page write", &DISK, "what was written was lost"),
-    ("lost sync page write", &DISK, "what was written was lost"),
+    ("lost async page write", &DISK, "written data were lost"),
+    ("lost sync page write", &DISK, "written data were lost"),
     ("I/O error", &DISK, "the kernel could not read or write a disk"),
 ];
 

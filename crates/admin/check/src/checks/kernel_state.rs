@@ -11,8 +11,8 @@ const MOST_ZOMBIES: u64 = 50;
 static TAINTED: Code = Code {
     name: "HC-SVC-03",
     severity: Severity::Error,
-    what: "the kernel has crashed in part since it started",
-    means: "anything may follow: hung processes, lost data",
+    what: "a part of the kernel has crashed since the boot",
+    means: "processes may hang, and data may be lost",
     seen: "/proc/sys/kernel/tainted",
     mend: "save the kernel log, then reboot",
 };
@@ -20,15 +20,15 @@ static REBOOT: Code = Code {
     name: "HC-SVC-04",
     severity: Severity::Warning,
     what: "an update waits for a reboot",
-    means: "the hole that it closes is still open",
+    means: "the security hole that it closes is still open",
     seen: "/run/reboot-required",
-    mend: "reboot when nothing runs",
+    mend: "reboot the host when no job runs on it",
 };
 static ZOMBIES: Code = Code {
     name: "HC-SVC-05",
     severity: Severity::Warning,
     what: "a program leaves dead processes behind",
-    means: "when the numbers are used up, nothing can be started any more",
+    means: "when all process numbers are used, no program can start",
     seen: "/proc/*/stat",
     mend: "end or restart the program",
 };
@@ -59,7 +59,7 @@ fn of_row(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
             let seen = format!("/proc/sys/kernel/tainted: {bits}");
             Some(
                 TAINTED
-                    .on(host, format!("the kernel has had {fault}"), seen)
+                    .on(host, format!("the kernel had {fault}"), seen)
                     .look("dmesg -T | grep -A20 -E 'Oops|BUG:|Hardware Error|soft lockup' | tail -40"),
             )
         }

@@ -14,31 +14,31 @@ static SPEED: Code = Code {
     name: "HC-NET-01",
     severity: Severity::Error,
     what: "a link is slower than on the other hosts",
-    means: "everything to and from there is slower, tenfold when 10G fell back to 1G",
+    means: "all traffic to and from the host is slower, ten times if 10G fell back to 1G",
     seen: "/sys/class/net/*/speed",
-    mend: "change the cable, then the port; `ethtool INTERFACE` shows what both ends offer",
+    mend: "change the cable, then the port; `ethtool INTERFACE` shows the modes of both ends",
 };
 static DUPLEX: Code = Code {
     name: "HC-NET-02",
     severity: Severity::Error,
     what: "a link is half duplex",
-    means: "a few percent of its rate are left as soon as both sides speak",
+    means: "a few percent of its rate are left when both ends send",
     seen: "/sys/class/net/*/duplex",
-    mend: "let both ends negotiate: ethtool -s INTERFACE autoneg on",
+    mend: "turn on auto-negotiation at both ends: ethtool -s INTERFACE autoneg on",
 };
 static MTU: Code = Code {
     name: "HC-NET-03",
     severity: Severity::Error,
-    what: "the MTU differs from the other hosts'",
+    what: "the MTU differs from that of other hosts",
     means: "connections open and then hang at the first large packet",
     seen: "/sys/class/net/*/mtu",
-    mend: "ip link set dev INTERFACE mtu NUMBER, and the same in the network's configuration",
+    mend: "ip link set dev INTERFACE mtu NUMBER, and the same value in the network configuration",
 };
 static ERRORS: Code = Code {
     name: "HC-NET-04",
     severity: Severity::Warning,
     what: "a link damages or drops packets",
-    means: "each loss stops a transfer for a moment: a hundredth of a percent halves the rate",
+    means: "each loss interrupts a transfer: a loss of 0.01 % halves the rate",
     seen: "/sys/class/net/*/statistics",
     mend: "change the cable or the transceiver; for drops: ethtool -G INTERFACE rx 4096",
 };
@@ -102,7 +102,7 @@ fn speed(name: &str, same: &[InterfaceRow]) -> Vec<HostFinding> {
     let slower = split.others.iter().filter(|(_, own)| *own < right);
     slower
         .map(|(host, own)| {
-            let what = format!("{name} runs at {own} Mbit/s, and at {right} on {like}");
+            let what = format!("{name} runs at {own} Mbit/s, but at {right} on {like}");
             SPEED.on(host, what, format!("/sys/class/net/{name}/speed: {own}")).look(format!("ethtool {}", word(name)))
         })
         .collect()
@@ -131,7 +131,7 @@ fn mtu(name: &str, same: &[InterfaceRow]) -> Vec<HostFinding> {
     let finding = |(host, own): (&HostAnswers, &str)| {
         let found = MTU.on(
             host,
-            format!("{name} has the MTU {own}, and {right} on {like}"),
+            format!("{name} has the MTU {own}, but {right} on {like}"),
             format!("/sys/class/net/{name}/mtu: {own}"),
         );
         found.mend(format!("ip link set dev {} mtu {}", word(name), word(right)))

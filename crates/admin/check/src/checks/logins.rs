@@ -14,10 +14,10 @@ const LONGEST_MS: u64 = 2000;
 static SLOW: Code = Code {
     name: "HC-SSH-07",
     severity: Severity::Warning,
-    what: "a new login takes long",
+    what: "a new login is slow",
     means: "each first connection, every scp, rsync and MPI start waits for it",
     seen: "the time of `. ~/.bashrc`, and of `ssh 127.0.0.1 true` on the host itself",
-    mend: "start-up files: leave out what takes long; sshd: UseDNS no, a name server that answers, PAM modules",
+    mend: "start-up files: remove the slow commands; sshd: UseDNS no, a name server that answers, fewer PAM modules",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -76,11 +76,11 @@ fn of_host(host: &HostAnswers, usual: u64) -> Option<HostFinding> {
     };
     let bare = number(host, "files", 2).unwrap_or(0);
     if let Some(ms) = took(host, "files").filter(|ms| *ms > SLOW_MS && *ms / TIMES >= bare) {
-        let found = SLOW.on(host, "the start-up files of the shell take long", format!(". ~/.bashrc: {}", seconds(ms)));
+        let found = SLOW.on(host, "the start-up files of the shell are slow", format!(". ~/.bashrc: {}", seconds(ms)));
         return Some(found.look("PS4='+ $EPOCHREALTIME ' bash -xc '. ~/.bashrc' 2>&1 | tail -50"));
     }
     let ms = took(host, "sshd").filter(|ms| *ms > SLOW_MS && *ms / TIMES >= usual)?;
     let seen = format!("ssh 127.0.0.1 true: {}", seconds(ms));
     let look = "sshd -T | grep -E 'usedns|gssapi|pam'; cat /etc/resolv.conf; journalctl -u ssh -n 20 --no-pager";
-    Some(SLOW.on(host, "sshd takes long to let somebody in", seen).look(look))
+    Some(SLOW.on(host, "sshd is slow to accept a login", seen).look(look))
 }

@@ -7,7 +7,7 @@ static LACKS: Code = Code {
     name: "HC-DISK-12",
     severity: Severity::Error,
     what: "a logical volume lacks a disk, or its copies differ",
-    means: "the next disk that fails takes the data with it, or what is read is not what was written",
+    means: "if another disk fails, the data are lost, or reads return wrong data",
     seen: "`lvs -o vg_name,lv_name,lv_health_status`",
     mend: "replace the disk; vgextend, lvconvert --repair VG/LV",
 };

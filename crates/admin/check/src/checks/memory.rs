@@ -14,7 +14,7 @@ static LESS: Code = Code {
     name: "HC-MEM-03",
     severity: Severity::Error,
     what: "a host has less memory than its twins",
-    means: "a module has failed or sits loosely; jobs that fit elsewhere are killed there",
+    means: "a module has failed or is loose; jobs that fit on other hosts are killed there",
     seen: "MemTotal in /proc/meminfo",
     mend: "`dmidecode -t memory` shows which slot is empty",
 };
@@ -22,9 +22,9 @@ static SWAPS: Code = Code {
     name: "HC-MEM-04",
     severity: Severity::Warning,
     what: "a host swaps",
-    means: "everything there is slower, by a factor of a hundred at times",
+    means: "all programs on it are slower, at times a hundred times",
     seen: "SwapTotal and SwapFree in /proc/meminfo",
-    mend: "end what uses the memory; `swapoff -a && swapon -a` brings the rest back",
+    mend: "end the programs that use the memory; `swapoff -a && swapon -a` then empties the swap",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -73,7 +73,7 @@ fn less(total: &[(&HostAnswers, u64)]) -> Vec<HostFinding> {
         let split = split(twins.iter().map(|(h, m)| (*h, best - m <= best / 100 * SLACK_PERCENT)))?;
         let tell = |(host, _): &(&HostAnswers, bool)| {
             let own = twins.iter().find(|(h, _)| h.name == host.name).map_or(0, |(_, m)| *m);
-            let what = format!("it has {} of memory, its twins {}", bytes(own), bytes(best));
+            let what = format!("it has {} of memory, its twins have {}", bytes(own), bytes(best));
             LESS.on(host, what, "/proc/meminfo: MemTotal").look("dmidecode -t memory | grep -E 'Locator|Size'")
         };
         split.most.then(|| split.others.iter().map(tell).collect::<Vec<_>>())

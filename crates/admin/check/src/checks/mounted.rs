@@ -12,14 +12,14 @@ static LACKS: Code = Code {
     name: "HC-MOUNT-03",
     severity: Severity::Error,
     what: "most hosts mount a network file system that is missing on some",
-    means: "tasks fail there, or write into an empty folder of that host's own disk",
+    means: "tasks fail there, or write into an empty folder on the disk of that host",
     seen: "/proc/self/mountinfo",
-    mend: "mount it as the others do, and add it to /etc/fstab",
+    mend: "mount it as on the other hosts, and add it to /etc/fstab",
 };
 static OPTIONS: Code = Code {
     name: "HC-MOUNT-04",
     severity: Severity::Warning,
-    what: "a file system is mounted with other options than elsewhere",
+    what: "a file system has different mount options on some hosts",
     means: "programs work on one host and fail on the next (noexec, nosuid, ro), or see files change later",
     seen: "/proc/self/mountinfo",
     mend: "mount -o remount,OPTIONS POINT",
@@ -27,16 +27,16 @@ static OPTIONS: Code = Code {
 static SOURCE: Code = Code {
     name: "HC-MOUNT-05",
     severity: Severity::Error,
-    what: "different volumes are mounted at one place",
-    means: "hosts see different files under one name",
+    what: "different volumes are mounted at one mount point",
+    means: "hosts see different files under the same path",
     seen: "/proc/self/mountinfo",
     mend: "unmount the wrong one, correct /etc/fstab, mount again",
 };
 static SOFT: Code = Code {
     name: "HC-MOUNT-06",
     severity: Severity::Warning,
-    what: "NFS is mounted soft, for writing",
-    means: "when the server is slow, writes fail halfway and programs that do not look lose data",
+    what: "NFS is mounted soft and writable",
+    means: "if the server is slow, writes fail halfway, and programs that ignore the error lose data",
     seen: "/proc/self/mountinfo",
     mend: "mount it hard (the default)",
 };
@@ -103,7 +103,7 @@ fn of_point(point: &str, all: &[(&HostAnswers, Mounts)]) -> Vec<HostFinding> {
         let is_right = others.len() * 2 < there.len();
         found.extend(others.into_iter().map(|(h, m)| {
             let (own, right) = (m.mount.source.display(), first.mount.source.display());
-            let what = format!("{point} is {own}, and {right} on {}", there[0].0.name);
+            let what = format!("{point} is {own}, but {right} on {}", there[0].0.name);
             let found = SOURCE.on(h, what, "/proc/self/mountinfo");
             let point = word(point);
             if is_right && own != right {
@@ -223,7 +223,7 @@ fn options(point: &str, there: &[(&HostAnswers, &MountLine)]) -> Vec<HostFinding
     let finding = |(host, own): &(&HostAnswers, BTreeSet<String>)| {
         let (more, less): (Vec<_>, Vec<_>) =
             (own.difference(&split.most).cloned().collect(), split.most.difference(own).cloned().collect());
-        let what = format!("{point} has {:?} where {like} have {:?}", more.join(","), less.join(","));
+        let what = format!("{point} has {:?}, but {like} have {:?}", more.join(","), less.join(","));
         let undo = more.iter().filter_map(|o| opposite(o));
         let wanted: Vec<String> = undo.map(String::from).chain(less).collect();
         OPTIONS.on(host, what, format!("/proc/self/mountinfo: {point}")).mend(format!(

@@ -7,7 +7,7 @@ static CLOSED: Code = Code {
     name: "HC-USER-07",
     severity: Severity::Error,
     what: "only root may log in",
-    means: "every login of a user is refused, and so is every job that comes by ssh",
+    means: "every login of a user is refused, and so is every job that arrives by ssh",
     seen: "/etc/nologin, /run/nologin",
     mend: "remove the file",
 };

@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static LOOPBACK: Code = Code {
     name: "HC-NAME-01",
     severity: Severity::Error,
-    what: "a host's own name is an address that only it can reach",
-    means: "daemons and MPI give others the address 127.x, and listen where nobody else comes in",
+    what: "a host's own name resolves to an address that only this host can reach",
+    means: "daemons and MPI give other hosts the address 127.x, and listen where no other host can connect",
     seen: "`getent ahostsv4 $(hostname)`",
-    mend: "take the name out of the 127.x line of /etc/hosts",
+    mend: "remove the name from the 127.x line of /etc/hosts",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -29,7 +29,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         let [name, address] = rows.first()?.as_slice() else { return None };
         let found = LOOPBACK.on(
             host,
-            format!("its own name {name} is the address {address}"),
+            format!("its own name {name} resolves to {address}"),
             format!("getent ahostsv4 {name}: {address}"),
         );
         address.starts_with("127.").then(|| found.mend(without(name, "127[.]")))

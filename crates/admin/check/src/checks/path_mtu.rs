@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static NARROW: Code = Code {
     name: "HC-NET-06",
     severity: Severity::Error,
-    what: "the way to other hosts lets only smaller packets through than the interface sends",
+    what: "the route to other hosts passes only smaller packets than the interface sends",
     means: "connections open and then hang, or are slow, at the first large packet",
-    seen: "packets that must not be cut, as large as the interface allows; `ip route get`",
-    mend: "the same MTU on every interface, switch and route in between",
+    seen: "unfragmented packets as large as the interface allows; `ip route get`",
+    mend: "set the same MTU on every interface, switch and route in between",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -60,8 +60,8 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         let narrow: Vec<&Vec<String>> = rows.filter(|row| is_narrow(row) && !is_by_its_end(answers, row)).collect();
         let first = narrow.first()?;
         let to = narrow.iter().map(|row| row[0].as_str()).collect::<Vec<_>>().join(", ");
-        let most = if first[3] == "0" { "less".to_string() } else { first[3].clone() };
-        let what = format!("packets to {to} may have {most} bytes, and {} has the MTU {}", first[1], first[2]);
+        let most = if first[3] == "0" { "fewer".to_string() } else { first[3].clone() };
+        let what = format!("packets to {to} may have {most} bytes, but {} has the MTU {}", first[1], first[2]);
         let found = NARROW.on(host, what, format!("{} bytes with DF to {}", first[2], first[0]));
         Some(found.look("ip route; ip route show cache; ip -d link; tracepath -n -m 5 ADDRESS"))
     };
@@ -99,6 +99,6 @@ mod tests {
         let narrow = |name: &str, to: &str| host(name, 9000, &format!("{to}\teth0\t9000\t0"));
         let told = found([narrow("n1", "n3"), host("n2", 9000, "n1\teth0\t9000\t9000"), narrow("n3", "n1")]);
         assert_eq!(told.len(), 2, "{told:?}");
-        assert_eq!(told[0], "packets to n3 may have less bytes, and eth0 has the MTU 9000");
+        assert_eq!(told[0], "packets to n3 may have fewer bytes, but eth0 has the MTU 9000");
     }
 }

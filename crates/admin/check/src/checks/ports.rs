@@ -7,7 +7,7 @@ static CLOSED: Code = Code {
     name: "HC-NET-07",
     severity: Severity::Error,
     what: "a port that a network file system needs does not answer",
-    means: "what is mounted may go on for a while; the next mount fails, and so does a connection that was lost",
+    means: "existing mounts may work for a while; the next mount fails, and a lost connection stays lost",
     seen: "a connection to the server's port: NFS 2049, GlusterFS 24007 and those of bricks, MooseFS 9421 (master), 9422 \
            (chunk servers), 9420 and 9419 (master, from chunk servers and metaloggers)",
     mend: "start the server's daemon, or let its port through the firewall of both ends",
@@ -16,10 +16,10 @@ static CLOSED: Code = Code {
 static NO_ROUTE: Code = Code {
     name: "HC-NET-09",
     severity: Severity::Error,
-    what: "there is no way to a file server",
-    means: "what lies there cannot be read; often the interface of the storage network is down, or has lost its address",
+    what: "a file server is unreachable",
+    means: "its files cannot be read; often the interface of the storage network is down, or has lost its address",
     seen: "a connection to the server: \"No route to host\", \"Network is unreachable\"",
-    mend: "ip route get SERVER; ip link set dev INTERFACE up; its address as the other hosts have theirs",
+    mend: "ip route get SERVER; ip link set dev INTERFACE up; set its address as on the other hosts",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -66,7 +66,7 @@ fn of_port(host: &HostAnswers, row: &[String], rows: &[Vec<String>]) -> Option<H
     let said = match status.as_str() {
         "0" => return None,
         "none" => {
-            let found = NO_ROUTE.on(host, format!("there is no way to {server}"), format!("connect {server}:{port}"));
+            let found = NO_ROUTE.on(host, format!("{server} is unreachable"), format!("connect {server}:{port}"));
             return Some(found.look(format!("ip route get {}; ip -br addr; ip -s link", word(server))));
         }
         "137" => "no answer in time",

@@ -9,9 +9,9 @@ static FEWER: Code = Code {
     name: "HC-CPU-01",
     severity: Severity::Error,
     what: "a host has fewer or more processors than its twins",
-    means: "tasks take longer there; simultaneous threads or a socket are switched off",
+    means: "tasks take longer there; hyper-threading or a socket is switched off",
     seen: "/sys/devices/system/cpu/present",
-    mend: "look into the firmware's settings: hyper-threading, sockets",
+    mend: "check the firmware settings: hyper-threading, sockets",
 };
 static OFFLINE: Code = Code {
     name: "HC-CPU-02",
@@ -25,17 +25,17 @@ static GOVERNOR: Code = Code {
     name: "HC-CPU-03",
     severity: Severity::Warning,
     what: "processors save power on some hosts and not on others",
-    means: "tasks take longer there, and measurements mean nothing",
+    means: "tasks take longer there, and measurements cannot be compared",
     seen: "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-    mend: "write the same governor into all of them",
+    mend: "write the same governor into each of these files",
 };
 static CLOCK_SOURCE: Code = Code {
     name: "HC-CPU-05",
     severity: Severity::Warning,
-    what: "the kernel reads another clock than on the twins",
-    means: "reading the time takes up to a hundred times longer (hpet, acpi_pm): databases and MPI feel it",
+    what: "the kernel uses a different clock source than on the twins",
+    means: "reading the time takes up to a hundred times longer (hpet, acpi_pm), which slows databases and MPI",
     seen: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-    mend: "find out why in the kernel log (`dmesg | grep -i tsc`), then write the right one there",
+    mend: "find the reason in the kernel log (`dmesg | grep -i tsc`), then write the right source into that file",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -85,7 +85,7 @@ fn of_twins(answers: &Answers, kind: &str) -> Vec<HostFinding> {
         (
             "clocksource",
             &CLOCK_SOURCE,
-            "the kernel's clock",
+            "the kernel's clock source",
             "current_clocksource",
             Some("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         ),
@@ -94,7 +94,7 @@ fn of_twins(answers: &Answers, kind: &str) -> Vec<HostFinding> {
         let split = split(answers.value(CHECK.key, name).filter(|(host, _)| host.kind() == kind))?;
         let (right, like) = (split.most, split.most_of());
         let finding = |(host, own): (&HostAnswers, &str)| {
-            let found = code.on(host, format!("{noun}: {own}, and {right} on {like}"), format!("{seen}: {own}"));
+            let found = code.on(host, format!("{noun}: {own}, but {right} on {like}"), format!("{seen}: {own}"));
             match file {
                 Some(file) => found.mend(format!("for f in {file}; do echo {} > $f; done", word(right))),
                 None => found.look("lscpu"),

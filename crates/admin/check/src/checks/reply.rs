@@ -12,10 +12,10 @@ const TIMES: u64 = 5;
 static SLOW: Code = Code {
     name: "HC-NET-10",
     severity: Severity::Warning,
-    what: "a host answers slower than the others",
-    means: "MPI, file servers there and whoever waits for a small answer are slower by as much",
+    what: "a host answers more slowly than the others",
+    means: "MPI, file servers there and each program that waits for small answers are slower by as much",
     seen: "the best of five connections to its port 22, from every other host",
-    mend: "look for power saving of the interface, a wrong route, a busy switch, a host that is overloaded",
+    mend: "check the power saving of the interface, the route, the load of the switch and of the host",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -54,7 +54,7 @@ fn slower(host: &str, took: u64, best: &BTreeMap<&str, u64>) -> Option<HostFindi
     let usual = middle(best.iter().filter(|(other, _)| **other != host).map(|(_, us)| *us), 2)?;
     let ms = |us: u64| us as f64 / 1000.0;
     let ill = took > usual.saturating_mul(TIMES) && took - usual > MORE_US;
-    let what = format!("it answers after {:.0} ms, and others after {:.1} ms", ms(took), ms(usual));
+    let what = format!("it answers after {:.0} ms, other hosts after {:.1} ms", ms(took), ms(usual));
     let found = SLOW.at(host, what, format!("the best of five connections to port 22: {:.1} ms", ms(took)));
     ill.then(|| found.look("uptime; ip -s link; ip route; tc qdisc"))
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 static DIFFERS: Code = Code {
     name: "HC-NAME-02",
     severity: Severity::Error,
-    what: "a name is another address on some hosts",
-    means: "hosts that should talk to one server talk to two, or to none; bricks and exports look lost from there",
+    what: "a name resolves to a different address on some hosts",
+    means: "hosts connect to the wrong server, or to none; bricks and exports seem lost from there",
     seen: "`getent ahostsv4 NAME` on every host",
     mend: "give the name the same address in /etc/hosts everywhere",
 };
@@ -18,7 +18,7 @@ static MISSING: Code = Code {
     name: "HC-NAME-03",
     severity: Severity::Error,
     what: "some hosts cannot resolve a name that others can",
-    means: "whatever connects by that name fails there",
+    means: "each program that connects by that name fails there",
     seen: "`getent ahostsv4 NAME` on every host",
     mend: "add the name to /etc/hosts there",
 };
@@ -93,9 +93,9 @@ fn of_name(books: &[NameResolution], name: &str) -> Vec<HostFinding> {
     let finding = |(host, at): &(&HostAnswers, Addresses)| {
         let seen = format!("getent ahostsv4 {name}: {}", if at.is_empty() { "nothing".into() } else { joined(at) });
         let (found, line) = match at.is_empty() {
-            true => (MISSING.on(host, format!("{name} has no address, and {right} on {like}"), seen), add.clone()),
+            true => (MISSING.on(host, format!("{name} has no address, but {right} on {like}"), seen), add.clone()),
             false => {
-                let what = format!("{name} is {}, and {right} on {like}", joined(at));
+                let what = format!("{name} resolves to {}, but to {right} on {like}", joined(at));
                 (DIFFERS.on(host, what, seen), format!("{} && {add}", without(name, "[^#]")))
             }
         };

@@ -6,8 +6,8 @@ use homing_model::rsync;
 static RACES: Code = Code {
     name: "HC-VER-08",
     severity: Severity::Warning,
-    what: "rsync has races that are known",
-    means: "who may write in a folder while it is copied can have rsync read, or write, elsewhere (CVE-2024-12747, CVE-2024-12087)",
+    what: "rsync has known race conditions",
+    means: "a user who may write to a folder during its copy can make rsync read or write other files (CVE-2024-12747, CVE-2024-12087)",
     seen: "`rsync --version`, the changelog of its package",
     mend: "install rsync 3.4, or the distribution's repaired package",
 };
@@ -25,7 +25,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
 fn judge(answers: &Answers) -> Vec<HostFinding> {
     let rows = answers.each(CHECK.key).filter_map(|(host, row)| Some((host, rsync::with_races(row.first()?)?, row)));
     rows.map(|(host, version, row)| {
-        let found = RACES.on(host, format!("rsync {version} has known races"), row[0].clone());
+        let found = RACES.on(host, format!("rsync {version} has known race conditions"), row[0].clone());
         found.look("command -v rsync; rsync --version | head -1")
     })
     .collect()

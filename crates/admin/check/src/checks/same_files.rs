@@ -8,17 +8,17 @@ static SLURM: Code = Code {
     name: "HC-SLURM-02",
     severity: Severity::Error,
     what: "slurm.conf differs between hosts",
-    means: "nodes register with other hardware than the controller thinks, or drop messages",
+    means: "nodes register with other hardware than the controller expects, or drop messages",
     seen: "`sha256sum /etc/slurm/slurm.conf`",
-    mend: "copy the file of the others; scontrol reconfigure",
+    mend: "copy the file of the other hosts; scontrol reconfigure",
 };
 static MUNGE: Code = Code {
     name: "HC-SLURM-03",
     severity: Severity::Error,
-    what: "the key of munge differs between hosts",
-    means: "every message of Slurm from there is refused: \"Invalid credential\"",
+    what: "the munge key differs between hosts",
+    means: "Slurm refuses every message from there: \"Invalid credential\"",
     seen: "`sha256sum /etc/munge/munge.key`",
-    mend: "copy the key of the others, and restart munge",
+    mend: "copy the key of the other hosts, and restart munge",
 };
 static SWITCH: Code = Code {
     name: "HC-USER-08",
@@ -26,7 +26,7 @@ static SWITCH: Code = Code {
     what: "nsswitch.conf differs between hosts",
     means: "users, groups and host names come from other sources there",
     seen: "`sha256sum /etc/nsswitch.conf`",
-    mend: "copy the file of the others",
+    mend: "copy the file of the other hosts",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -37,7 +37,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
 sha256sum /etc/slurm/slurm.conf $k /etc/nsswitch.conf | awk '{print $2 "\t" substr($1, 1, 16)}'"#,
     waits: false,
     slow: false,
-    root: Some("the key of munge"),
+    root: Some("the munge key"),
     codes: &[&SLURM, &MUNGE, &SWITCH],
     judge,
 };
@@ -51,7 +51,7 @@ fn of_file(answers: &Answers, file: &str, code: &'static Code) -> Vec<HostFindin
     let Some(split) = split(answers.value(CHECK.key, file)) else { return Vec::new() };
     let (source, like) = (split.like[0], split.most_of());
     let finding = |(host, own): (&HostAnswers, &str)| {
-        let found = code.on(host, format!("{file} is another than on {like}"), format!("sha256sum {file}: {own}..."));
+        let found = code.on(host, format!("{file} differs from that of {like}"), format!("sha256sum {file}: {own}..."));
         // The transfer may be cut short, or the file may have changed: only a file with the known hash replaces the
         // old one.
         let line = format!(

@@ -21,7 +21,7 @@ setting!(
     ZONE,
     "HC-SET-01",
     "the time zone",
-    "logs and file names of one run bear different hours",
+    "logs and file names of one run show different hours",
     "/etc/localtime",
     "ln -sfn /usr/share/zoneinfo/ZONE /etc/localtime"
 );
@@ -39,7 +39,7 @@ setting!(
     "the number of files that a process may open",
     "programs fail on one host only: \"Too many open files\"",
     "`ulimit -n`, `ulimit -Hn` in a session",
-    "a file in /etc/security/limits.d; close the kept connections"
+    "set it in a file in /etc/security/limits.d; then close the kept connections"
 );
 setting!(
     LOCKED,
@@ -47,47 +47,47 @@ setting!(
     "the memory that a process may lock",
     "RDMA and GPU programs fail on one host only",
     "`ulimit -l` in a session",
-    "a file in /etc/security/limits.d; close the kept connections"
+    "set it in a file in /etc/security/limits.d; then close the kept connections"
 );
 setting!(
     CONGESTION,
     "HC-SET-05",
     "TCP's congestion control",
-    "transfers from one host win over the others'",
+    "transfers from one host take the rate of the others",
     "`sysctl net.ipv4.tcp_congestion_control`",
-    "sysctl -w, and a file in /etc/sysctl.d"
+    "set it with sysctl -w, and in a file in /etc/sysctl.d"
 );
 setting!(
     HUGE,
     "HC-SET-06",
     "transparent huge pages",
-    "memory and speed of the same program differ",
+    "memory use and speed of the same program differ",
     "/sys/kernel/mm/transparent_hugepage/enabled",
-    "write the same word there"
+    "write the same value into this file"
 );
 setting!(
     SWAPPINESS,
     "HC-SET-07",
-    "how early the kernel swaps",
-    "one host swaps where the others do not",
+    "the swappiness of the kernel",
+    "one host swaps under a load at which the others do not",
     "`sysctl vm.swappiness`",
-    "sysctl -w, and a file in /etc/sysctl.d"
+    "set it with sysctl -w, and in a file in /etc/sysctl.d"
 );
 setting!(
     OVERCOMMIT,
     "HC-SET-08",
-    "whether memory may be promised twice",
-    "programs that reserve much memory start on one host and not on the next",
+    "the overcommit of memory",
+    "programs that reserve much memory start on one host but not on the next",
     "`sysctl vm.overcommit_memory`",
-    "sysctl -w, and a file in /etc/sysctl.d"
+    "set it with sysctl -w, and in a file in /etc/sysctl.d"
 );
 setting!(
     BACKLOG,
     "HC-SET-09",
-    "how many connections may wait",
+    "the number of connections that may wait",
     "a server refuses clients on one host only",
     "`sysctl net.core.somaxconn`",
-    "sysctl -w, and a file in /etc/sysctl.d"
+    "set it with sysctl -w, and in a file in /etc/sysctl.d"
 );
 
 pub(crate) static CHECK: HostCheck = HostCheck {

@@ -8,9 +8,9 @@ static DOWN: Code = Code {
     name: "HC-SLURM-01",
     severity: Severity::Error,
     what: "Slurm does not use a node",
-    means: "jobs wait though the node may be well: Slurm keeps it so until somebody changes it",
+    means: "jobs wait although the node may work: Slurm keeps this state until an administrator changes it",
     seen: "`sinfo -R`",
-    mend: "mend what the reason says; scontrol update nodename=NODE state=resume",
+    mend: "repair the fault that the reason names; scontrol update nodename=NODE state=resume",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -32,7 +32,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
     rows.filter_map(|(host, row)| {
         let [node, state, reason] = row else { return None };
         let fresh = told.insert(node.clone());
-        let finding = DOWN.at(node, format!("Slurm has it {state}: {reason}"), format!("sinfo -R: {reason}"));
+        let finding = DOWN.at(node, format!("Slurm reports it {state}: {reason}"), format!("sinfo -R: {reason}"));
         let (line, look) = (
             format!("scontrol update nodename={} state=resume", word(node)),
             format!("scontrol show node {}", word(node)),

@@ -9,18 +9,18 @@ const FAILS: u32 = 8 | 16 | 128;
 static FAILING: Code = Code {
     name: "HC-DISK-09",
     severity: Severity::Error,
-    what: "a disk says that it is failing",
-    means: "it may be gone within days, and what it holds with it",
+    what: "a disk reports that it is failing",
+    means: "it may fail within days, and its data are lost then",
     seen: "`smartctl -H -A -l selftest DEVICE`: bits 3, 4 and 7 of its exit status",
     mend: "save the data, replace the disk",
 };
 static WORN: Code = Code {
     name: "HC-DISK-10",
     severity: Severity::Warning,
-    what: "a disk has sectors that it could not read, or has replaced",
-    means: "of disks with such a report many more fail within the year than of others",
+    what: "a disk could not read some sectors, or has replaced them",
+    means: "such disks fail within a year much more often than others",
     seen: "`smartctl -A DEVICE`: attributes 5, 187, 197, 198",
-    mend: "watch whether it grows; replace it when it does",
+    mend: "watch the numbers; replace the disk if they grow",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -33,7 +33,7 @@ smartctl --scan | awk '$1 ~ /^[/]dev[/]/ {print $1}' | head -100 | { while read 
 done; wait; }"#,
     waits: true,
     slow: false,
-    root: Some("what disks say of themselves"),
+    root: Some("the health reports of disks"),
     codes: &[&FAILING, &WORN],
     judge,
 };
@@ -47,7 +47,7 @@ fn of_disk(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
     let look = format!("smartctl -x {}", word(disk));
     if status.parse::<u32>().is_ok_and(|status| status & FAILS != 0) {
         let found =
-            FAILING.on(host, format!("{disk} says that it is failing"), format!("smartctl {disk}: status {status}"));
+            FAILING.on(host, format!("{disk} reports that it is failing"), format!("smartctl {disk}: status {status}"));
         return Some(found.look(look));
     }
     let found = WORN.on(host, format!("{disk} has lost sectors"), format!("smartctl -A {disk}: {}", worn.trim()));

@@ -6,9 +6,9 @@ static TALKS: Code = Code {
     name: "HC-SSH-05",
     severity: Severity::Error,
     what: "a start-up file of the shell prints something in every ssh session",
-    means: "scp, sftp and rsync fail (\"is your shell clean?\"), and programs read the words as answers",
+    means: "scp, sftp and rsync fail (\"is your shell clean?\"), and programs take this text for answers",
     seen: "`ssh HOST true` prints something",
-    mend: "let ~/.bashrc end at once where it is not interactive",
+    mend: "end ~/.bashrc at once if the shell is not interactive",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -28,7 +28,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
     loud.map(|(host, said)| {
         let said: String = said.chars().take(60).collect();
         TALKS
-            .on(host, "a start-up file of the shell prints into every session", format!("ssh true: {said:?}"))
+            .on(host, "a start-up file of the shell prints in every ssh session", format!("ssh true: {said:?}"))
             .mend_as_user(line)
     })
     .collect()

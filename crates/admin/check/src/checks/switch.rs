@@ -7,34 +7,34 @@ use std::collections::BTreeMap;
 static DUPLEX: Code = Code {
     name: "HC-NET-11",
     severity: Severity::Error,
-    what: "the switch's port has another duplex than the host",
-    means: "the half of them takes each packet of the other for a collision: a few percent of the rate are left",
+    what: "the switch port has a different duplex than the host",
+    means: "the half-duplex end treats each packet of the other end as a collision: a few percent of the rate are left",
     seen: "lldpcli show neighbors details: MAU oper type; /sys/class/net/*/duplex",
-    mend: "let both ends negotiate: ethtool -s INTERFACE autoneg on, and the same on the switch's port",
+    mend: "turn on auto-negotiation at both ends: ethtool -s INTERFACE autoneg on, and at the switch port",
 };
 static FRAME: Code = Code {
     name: "HC-NET-12",
     severity: Severity::Error,
-    what: "the switch's port takes smaller frames than the host sends",
+    what: "the switch port accepts smaller frames than the host sends",
     means: "connections open and then hang at the first large packet",
     seen: "lldpcli show neighbors details: MFS; /sys/class/net/*/mtu",
-    mend: "raise the port's MTU on the switch, or lower the host's: ip link set dev INTERFACE mtu NUMBER",
+    mend: "raise the MTU of the switch port, or lower the host's: ip link set dev INTERFACE mtu NUMBER",
 };
 static MOVED: Code = Code {
     name: "HC-NET-13",
     severity: Severity::Warning,
     what: "a host is on another switch or port than it should be",
-    means: "jobs that are kept to one switch cross to another, and who looks for its cable looks in the wrong place",
+    means: "jobs that should stay on one switch cross to another, and its cable is not where the plan has it",
     seen: "lldpcli show neighbors; [switch.NAME] of the cluster file, or the last `homing topology`",
-    mend: "put the cable back; or homing topology --diff, from when on this is its place",
+    mend: "put the cable back; or accept the new place with homing topology --diff",
 };
 static SHARED: Code = Code {
     name: "HC-NET-14",
     severity: Severity::Warning,
     what: "hosts share one port of a switch",
-    means: "they share its rate: a small switch or a hub is in between",
-    seen: "lldpcli show neighbors on both",
-    mend: "a port of its own for each host",
+    means: "they share its rate: a small switch or a hub is between them",
+    seen: "lldpcli show neighbors on these hosts",
+    mend: "give each host its own port",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -94,7 +94,7 @@ impl Port<'_> {
     }
 
     fn seen(&self) -> String {
-        format!("lldpcli: {} hears {}", self.interface, self.label())
+        format!("lldpcli: {} sees {}", self.interface, self.label())
     }
 }
 
@@ -125,7 +125,7 @@ fn duplex(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
     if !["half", "full"].contains(&own) || own == other {
         return None;
     }
-    let what = format!("{} is {own} duplex, and its switch port {} is {other}", port.interface, port.label());
+    let what = format!("{} is {own} duplex, but its switch port {} is {other}", port.interface, port.label());
     let line = format!("ethtool -s {} autoneg on", crate::finding::word(port.interface));
     Some(DUPLEX.on(host, what, format!("{}: {}", port.seen(), port.negotiated)).mend(line))
 }
@@ -135,7 +135,7 @@ fn duplex(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
 fn frame(host: &HostAnswers, port: &Port) -> Option<HostFinding> {
     let (mtu, frame) = (port.own.1?, port.frame?);
     let what =
-        format!("{} has the MTU {mtu}, and its switch port {} takes {frame} bytes", port.interface, port.label());
+        format!("{} has the MTU {mtu}, but its switch port {} accepts {frame} bytes", port.interface, port.label());
     let found = FRAME.on(host, what, format!("{}: MFS {frame}", port.seen()));
     (frame < mtu).then(|| found.look(format!("ip -d link show {}", crate::finding::word(port.interface))))
 }
@@ -153,7 +153,7 @@ fn moved(host: &HostAnswers, ports: &[Port]) -> Vec<HostFinding> {
     let told = |row: &Vec<String>| {
         let at = ports.iter().map(Port::label).collect::<Vec<_>>().join(", ");
         let port = if row[1].is_empty() { String::new() } else { format!(" port {}", row[1]) };
-        let what = format!("it is on {at}, and {} says {}{port}", row[2], row[0]);
+        let what = format!("it is on {at}, but {} has {}{port}", row[2], row[0]);
         MOVED.on(host, what, ports[0].seen()).look("lldpcli show neighbors")
     };
     let rows = host.begun(PLACE).iter().filter(|row| row.len() == 3 && !ports.is_empty());
@@ -169,7 +169,8 @@ fn shared(answers: &Answers) -> Vec<HostFinding> {
     }
     let told = |hosts: Vec<(&HostAnswers, String)>| {
         let names: Vec<&str> = hosts.iter().map(|(host, _)| host.name.as_str()).collect();
-        let (what, seen) = (format!("{} is the port of {}", hosts[0].1, names.join(", ")), "lldpcli: both hear it");
+        let (what, seen) =
+            (format!("{} is also the port of {}", hosts[0].1, names.join(", ")), "lldpcli: both hosts see it");
         hosts.iter().map(|(host, _)| SHARED.on(host, what.clone(), seen)).collect::<Vec<_>>()
     };
     by.into_values().filter(|hosts| hosts.len() > 1).flat_map(told).collect()
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(found(&answers), []);
         let mut answers = Answers { hosts: vec![at("Gi1/7")] };
         answers.should_be("n1", "02:00", Some("Gi1/1"), "the last topology");
-        let what = "it is on s1 port Gi1/7, and the last topology says 02:00 port Gi1/1";
+        let what = "it is on s1 port Gi1/7, but the last topology has 02:00 port Gi1/1";
         assert_eq!(found(&answers), [("HC-NET-13", what.to_string())]);
     }
 

@@ -14,8 +14,8 @@ static NONE: Code = Code {
 static TWO: Code = Code {
     name: "HC-CLOCK-05",
     severity: Severity::Error,
-    what: "two time daemons run at once",
-    means: "each takes the other's corrections for drift, and the clock swings",
+    what: "two time daemons run at the same time",
+    means: "each treats the other's corrections as drift, and the clock oscillates",
     seen: "`systemctl show chrony ntpd systemd-timesyncd ...`",
     mend: "stop all but one of them",
 };
@@ -23,9 +23,9 @@ static UNSYNCED: Code = Code {
     name: "HC-CLOCK-06",
     severity: Severity::Warning,
     what: "the time daemon has no source of time",
-    means: "the clock drifts by seconds a week, and the daemon looks well",
+    means: "the clock drifts by seconds a week, although the daemon runs",
     seen: "`chronyc -c tracking`; /run/systemd/timesync/synchronized",
-    mend: "name a server that answers: `chronyc sources -v` shows which do",
+    mend: "name a server that answers: `chronyc sources -v` shows them",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -62,7 +62,8 @@ fn of_host(host: &HostAnswers, rows: &[Vec<String>]) -> Option<HostFinding> {
         }
         [first, others @ ..] if !others.is_empty() => {
             let others: Vec<String> = others.iter().map(|d| word(d)).collect();
-            let found = TWO.on(host, format!("{} run at once", daemons.join(" and ")), "systemctl show: both active");
+            let found =
+                TWO.on(host, format!("{} run at the same time", daemons.join(" and ")), "systemctl show: both active");
             let others = others.join(" ");
             Some(found.mend(format!(
                 "systemctl stop {others}; systemctl disable {others}; systemctl restart {}",

@@ -9,7 +9,7 @@ static FAILED: Code = Code {
     name: "HC-SVC-01",
     severity: Severity::Error,
     what: "a service has failed",
-    means: "what it did is not done; nobody restarts it",
+    means: "its work is not done, and no supervisor restarts it",
     seen: "`systemctl list-units --failed`",
     mend: "`journalctl -u UNIT` has the reason; then systemctl restart UNIT",
 };
@@ -60,7 +60,7 @@ fn stopped(answers: &Answers, name: &str) -> Vec<HostFinding> {
     let like = split.most_of();
     let tell = |(host, _): &(&HostAnswers, bool)| {
         let found =
-            STOPPED.on(host, format!("{name} does not run, and does on {like}"), format!("systemctl is-active {name}"));
+            STOPPED.on(host, format!("{name} does not run, but runs on {like}"), format!("systemctl is-active {name}"));
         found.mend(format!("systemctl start {}", word(name)))
     };
     split.others.iter().map(tell).collect()

@@ -21,7 +21,7 @@ version!(
     "HC-VER-01",
     Warning,
     "the kernel",
-    "drivers and file systems behave differently; the newer one may wait for a reboot",
+    "drivers and file systems behave differently; a newer kernel may wait for a reboot",
     "`uname -r`"
 );
 version!(
@@ -29,7 +29,7 @@ version!(
     "HC-VER-02",
     Error,
     "the C library",
-    "programs built on the newer do not start on the older",
+    "programs built with the newer one do not start with the older",
     "`getconf GNU_LIBC_VERSION`"
 );
 version!(
@@ -56,13 +56,13 @@ version!(
     "clients and chunk servers newer than the master are refused",
     "`mfsmount -V`"
 );
-version!(NFS, "HC-VER-06", Warning, "the NFS tools", "mounts get different defaults", "`mount.nfs -V`");
+version!(NFS, "HC-VER-06", Warning, "the NFS tools", "mounts have different default options", "`mount.nfs -V`");
 version!(
     SLURM,
     "HC-VER-07",
     Error,
     "Slurm",
-    "daemons that are too far apart refuse each other",
+    "daemons of versions too far apart refuse each other",
     "`slurmd -V`, `sinfo -V`"
 );
 

@@ -14,27 +14,27 @@ const SOMEBODY: &str = "61184";
 static CLOCK: Code = Code {
     name: "HC-CLOCK-07",
     severity: Severity::Error,
-    what: "the clock of a file server is not that of its clients",
-    means: "new files look older than what they were made of: make builds too much or too little, and so do backups",
-    seen: "the time of a new file on the mount, between two looks at `date`",
+    what: "the clock of a file server differs from that of its clients",
+    means: "new files look older than their sources: make and backups do too much or too little",
+    seen: "the time of a new file on the mount, between two calls of `date`",
     mend: "start a time daemon on the server",
 };
 static SQUASHED: Code = Code {
     name: "HC-USER-09",
     severity: Severity::Warning,
-    what: "root is nobody on a network file system",
-    means: "what root copies or installs there belongs to nobody, or is refused; backups as root miss private files",
-    seen: "the owner of a file that root makes on the mount; it is reported where most hosts' root is trusted, where root's \
-           home lies there, and where files of nobody lie on its top: a server that trusts no root is none the worse",
-    mend: "let the server trust root of these hosts (NFS: no_root_squash; MooseFS: maproot=0), or do it on the server",
+    what: "root has no rights on a network file system",
+    means: "files that root writes there belong to nobody, or are refused; backups as root miss private files",
+    seen: "the owner of a file that root makes on the mount. homing reports it if the server trusts root of most hosts, if \
+           root's home is there, or if its top folder has files of nobody",
+    mend: "let the server trust root of these hosts (NFS: no_root_squash; MooseFS: maproot=0), or work as root on the server",
 };
 static MAPPED: Code = Code {
     name: "HC-USER-10",
     severity: Severity::Error,
-    what: "a network file system gives files to other users than its options name",
-    means: "users cannot read what they have written, or everybody can",
-    seen: "the owner of a file that was made on the mount, or given to a user by its number",
-    mend: "NFS: no all_squash, and the same Domain in /etc/idmapd.conf everywhere; MooseFS: no mapall",
+    what: "new files on a network file system belong to other users than they should",
+    means: "users cannot read their own files, or all users can read them",
+    seen: "the owner of a new file on the mount, also after chown to a user number",
+    mend: "NFS: remove all_squash, and set the same Domain in /etc/idmapd.conf everywhere; MooseFS: remove mapall",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -97,9 +97,11 @@ fn squashed(host: &HostAnswers, row: &[String], all: &[(&HostAnswers, &[String])
     let (trusted, known) = (same().filter(|owner| *owner == "0").count(), same().count());
     let point = &row[0];
     let what = match row.get(if row[2] == "no" { 3 } else { 8 }).map(String::as_str) {
-        Some("home") => format!("root is nobody on {point}, and has its home there"),
-        Some("files") => format!("root is nobody on {point}, and has left files of nobody there"),
-        _ if trusted * 2 > known => format!("root is nobody on {point}, and root on {trusted} of {known} hosts"),
+        Some("home") => format!("root has no rights on {point}, where its home is"),
+        Some("files") => format!("root has no rights on {point}, where its files belong to nobody"),
+        _ if trusted * 2 > known => {
+            format!("root has no rights on {point}, but has them on {trusted} of {known} hosts")
+        }
         _ => return None,
     };
     Some(SQUASHED.on(host, what, format!("a file that root makes in {point}: owner {owner}")).look(look(row)))
@@ -115,7 +117,7 @@ fn mapped(host: &HostAnswers, row: &[String]) -> Option<HostFinding> {
         user if owner != user => format!("stat {point}/FILE of {user}: owner {owner}"),
         _ => return None,
     };
-    Some(MAPPED.on(host, format!("{point} gives files to other users"), seen).look(look(row)))
+    Some(MAPPED.on(host, format!("new files on {point} belong to other users"), seen).look(look(row)))
 }
 
 /// Reports a server's clock if most of its clients see a difference: the clock of a single client is a finding of its
@@ -132,7 +134,7 @@ fn clocks(rows: &[(&HostAnswers, &[String])]) -> Vec<HostFinding> {
         let Some(middle) = middle(told.iter().map(|(_, ahead, _)| *ahead), 1) else { continue };
         for (host, ahead, point) in told.into_iter().filter(|(_, ahead, _)| middle.abs() > ILL && ahead.abs() > ILL) {
             let way = if middle < 0.0 { "behind" } else { "ahead of" };
-            let what = format!("the clock of {server} is {:.0} s {way} its clients'", middle.abs());
+            let what = format!("the clock of {server} is {:.0} s {way} those of its clients", middle.abs());
             let seen =
                 format!("stat {point}/FILE and date: more than {:.0} s apart", ahead.abs().floor().min(middle.abs()));
             found.push(

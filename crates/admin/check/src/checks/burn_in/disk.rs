@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static SLOW: Code = Code {
     name: "HC-DISK-11",
     severity: Severity::Warning,
-    what: "a disk is slower than those of twins, or than it was",
-    means: "a disk that is about to fail is slow first; a volume is as slow as its slowest disk",
-    seen: "fio (else dd) without the cache in /var/tmp",
-    mend: "smartctl -x DEVICE; look at the cable, the controller's cache and battery",
+    what: "a disk is slower than those of twins, or than before",
+    means: "a disk often becomes slow before it fails; a volume is as slow as its slowest disk",
+    seen: "fio (or dd) in /var/tmp, without the cache",
+    mend: "smartctl -x DEVICE; check the cable, the controller's cache and battery",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

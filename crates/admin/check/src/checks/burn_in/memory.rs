@@ -7,10 +7,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static SLOW: Code = Code {
     name: "HC-MEM-07",
     severity: Severity::Warning,
-    what: "memory is slower than that of twins, or than it was",
+    what: "memory is slower than that of twins, or than before",
     means: "programs with much data take longer there; often a module is in the wrong slot",
     seen: "reading a file of /dev/shm",
-    mend: "compare `dmidecode -t memory` with a twin's",
+    mend: "compare `dmidecode -t memory` with that of a twin",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
@@ -35,8 +35,8 @@ printf 'wrong\t%s\n' "$(tr -d '\125' < /proc/self/fd/9 | wc -c)""#,
 fn judge(answers: &Answers) -> Vec<HostFinding> {
     let wrong = answers.hosts.iter().filter_map(|host| {
         let bytes = rows_of_kind(host, "wrong").filter_map(|row| row.get(1)).find(|bytes| *bytes != "0")?;
-        let seen = format!("{bytes} bytes of a file in /dev/shm are not what was written");
-        Some(WRONG.on(host, "its memory loses what was written", seen).look(LOOK))
+        let seen = format!("{bytes} bytes of a file in /dev/shm differ from the written ones");
+        Some(WRONG.on(host, "its memory loses data", seen).look(LOOK))
     });
     wrong.chain(slow(answers, &SLOW, "memory", "dmidecode -t memory | grep -E 'Size|Speed|Locator'")).collect()
 }

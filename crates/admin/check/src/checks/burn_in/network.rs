@@ -6,10 +6,10 @@ use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 static SLOW: Code = Code {
     name: "HC-NET-08",
     severity: Severity::Warning,
-    what: "the network is slower than that of twins, or than it was",
-    means: "data is fetched more slowly there",
+    what: "the network is slower than that of twins, or than before",
+    means: "the host reads remote files more slowly",
     seen: "one TCP connection to the next host of the set",
-    mend: "ethtool INTERFACE; cable, port, driver, MTU",
+    mend: "check with ethtool INTERFACE: cable, port, driver, MTU",
 };
 const LOOK: &str = "for i in /sys/class/net/*; do echo ${i##*/} $(cat $i/speed $i/mtu $i/statistics/rx_errors); done";
 
@@ -29,14 +29,14 @@ perl -MIO::Socket::INET -MTime::HiRes=time -e '
   my @names = map { s/.*@//r } @ARGV;
   my @at = map { my $a = gethostbyname $_; $a ? inet_ntoa($a) : "" } @names;
   my ($i) = grep { $own{$at[$_]} || (split /[.]/, $names[$_])[0] eq $name } 0 .. $#names;
-  note("which of the hosts is this one?") unless defined $i;
-  note("there is no other host") if @names < 2;
+  note("none of the named hosts has an address of this host") unless defined $i;
+  note("it needs a second host") if @names < 2;
   my ($next, $before) = (($i + 1) % @names, $i - 1);
-  for ($next, $before) { note("$names[$_] is not known there") unless $at[$_] }
+  for ($next, $before) { note("this host cannot resolve $names[$_]") unless $at[$_] }
   my $own = $own{$at[$i]} ? $at[$i] : $asked_at;
-  note("no address of its own") if $own !~ /^[0-9.]+$/ || $own =~ /^127/;
+  note("this host has no IPv4 address that other hosts reach") if $own !~ /^[0-9.]+$/ || $own =~ /^127/;
   my $open = IO::Socket::INET->new(LocalAddr => $own, LocalPort => 47113, Listen => 1, ReuseAddr => 1)
-    or note("port 47113 of $own: $!");
+    or note("listening at port 47113 of $own: $!");
   $listener = fork // exit 1;
   if (!$listener) {
     alarm $for + 90;
@@ -60,16 +60,16 @@ perl -MIO::Socket::INET -MTime::HiRes=time -e '
   local $SIG{PIPE} = "IGNORE";
   my ($c, $until) = (undef, time + 60);
   until ($c = IO::Socket::INET->new(LocalAddr => $own, PeerAddr => $at[$next], PeerPort => 47113, Timeout => 2)) {
-    note("port 47113 of $names[$next]: $!") if time > $until;
+    note("connecting to port 47113 of $names[$next]: $!") if time > $until;
     select undef, undef, undef, 0.2;
   }
   syswrite $c, $token;
-  note("$names[$next] listens to somebody else") if (<$c> // "") ne "go\n";
+  note("port 47113 of $names[$next] is in use by another program") if (<$c> // "") ne "go\n";
   my ($bytes, $begun) = ("x" x (1 << 20), time);
   while (time - $begun < $for) { syswrite $c, $bytes or last }
   shutdown $c, 1;
   my $received = <$c> // 0;
-  note("$names[$next] took no bytes") unless $received > 0;
+  note("$names[$next] received no bytes") unless $received > 0;
   printf "rate\tnetwork\t%.2f\nto\t%s\n", $received / (time - $begun) / 1e6, $ARGV[$next];
   waitpid $listener, 0' "$@""#,
     waits: false,
@@ -112,7 +112,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         let seen = format!("--deep: network {rate:.0} MB/s to {to}");
         let twins = is_slow(flow).then(|| format!("{:.0} MB/s between others", right.unwrap_or_default()));
         let than: Vec<String> = [twins, than_before(from, "network", *rate)].into_iter().flatten().collect();
-        let what = format!("network: {rate:.0} MB/s to {to}, and {}", than.join(", and "));
+        let what = format!("network: {rate:.0} MB/s to {to}, but {}", than.join(" and "));
         let its_own = both(&from.name) || !explains(to, flow);
         (its_own && !than.is_empty()).then(|| SLOW.on(from, what, seen).look(LOOK))
     };

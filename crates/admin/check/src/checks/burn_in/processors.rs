@@ -6,18 +6,18 @@ use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
 pub(super) static WRONG: Code = Code {
     name: "HC-CPU-06",
     severity: Severity::Error,
-    what: "a host computes wrong, or its memory loses bytes, under load",
-    means: "results are wrong and nobody sees it: a processor or a memory module is defective",
-    seen: "digests of the same bytes on each processor; bytes that lay in memory and were read again",
-    mend: "take it out of use; test the modules one by one (memtest86+)",
+    what: "under load a host computes wrong results, or its memory loses bytes",
+    means: "results are wrong without any error: a processor or a memory module is defective",
+    seen: "digests of the same bytes on each processor; bytes written to memory and read again",
+    mend: "take the host out of use; test its memory modules one by one (memtest86+)",
 };
 static SLOW: Code = Code {
     name: "HC-CPU-07",
     severity: Severity::Warning,
-    what: "processors are slower than those of twins, or than they were",
+    what: "processors are slower than those of twins, or than before",
     means: "every task takes longer there; jobs over several hosts wait for it",
     seen: "sha256sum on all processors at once",
-    mend: "look for heat, a dead fan, a power limit, firmware settings, another user's load",
+    mend: "check for heat, a dead fan, a power limit, firmware settings, another user's load",
 };
 /// The command that shows more when a host computes wrong.
 pub(super) const LOOK: &str = "dmesg | grep -iE 'mce|edac|error'; grep . /sys/devices/system/edac/mc/mc*/*_count";
@@ -50,5 +50,7 @@ fn wrong(answers: &Answers, host: &HostAnswers) -> Option<HostFinding> {
     let known = answers.hosts.iter().filter(|other| !sums(other).is_empty()).count();
     let ill = own.len() > 1 || (!own.is_empty() && like * 2 < known);
     let said = || own.iter().filter_map(|row| row.get(1)).map(|sum| &sum[..sum.len().min(8)]).collect::<Vec<_>>();
-    ill.then(|| WRONG.on(host, "its processors compute wrong", format!("sha256sum: {}", said().join(" "))).look(LOOK))
+    ill.then(|| {
+        WRONG.on(host, "its processors compute wrong results", format!("sha256sum: {}", said().join(" "))).look(LOOK)
+    })
 }
