@@ -22,7 +22,7 @@ pub fn filling<'a>(vaults: impl Iterator<Item = (&'a Target, &'a Listed)>) -> Ve
     let told = |((host, bank), (free, need, vault)): ((&str, &std::path::Path), (u64, f64, &str))| {
         let (free, need) = (units::bytes(free), units::bytes(need as u64));
         let what =
-            format!("the bank {} has {free} free; a new image of each of its vaults adds {need}", bank.display());
+            format!("the bank {} has {free} free; one new image of each of its vaults takes {need}", bank.display());
         (host.to_string(), vault.to_string(), what)
     };
     short.map(told).collect()
@@ -56,7 +56,7 @@ mod tests {
         let alone = [vault("a", "/bank", 100, 400)];
         assert_eq!(found(&alone), []);
         let two = [vault("a", "/bank", 100, 400), vault("b", "/bank", 1, 400), vault("c", "/other", 100, 400)];
-        let what = "the bank /bank has 400 B free; a new image of each of its vaults adds 101 B";
+        let what = "the bank /bank has 400 B free; one new image of each of its vaults takes 101 B";
         assert_eq!(found(&two), [("b1".to_string(), "a".to_string(), what.to_string())]);
     }
 }

@@ -137,7 +137,7 @@ impl Examiner {
         let root = match rustix::fs::open(into, flags, Mode::empty()) {
             Ok(root) => Some(root),
             Err(rustix::io::Errno::NOENT) => None,
-            Err(rustix::io::Errno::NOTDIR) => return Err(format!("{} is no folder", into.display())),
+            Err(rustix::io::Errno::NOTDIR) => return Err(format!("{} is not a folder", into.display())),
             Err(e) => return Err(format!("{}: {}", into.display(), io::Error::from(e))),
         };
         Ok(Examiner { root, parent: None, lacking: None, blocked: None })

@@ -61,7 +61,7 @@ const KEYS: [(&str, Duty); 45] = [
     ("post-server", Duty::Instead(AROUND)),
     ("pre-client", Duty::Instead(AROUND)),
     ("pre-server", Duty::Instead(AROUND)),
-    ("reference", Duty::Instead("nothing: the last good image of the branch is taken")),
+    ("reference", Duty::Instead("nothing: homing uses the last good image of the branch")),
     ("rsh", Duty::Acts),
     ("rsync", Duty::Only("rsync")),
     ("rsync-client", Duty::Only("rsync")),
@@ -117,23 +117,26 @@ fn first(paths: &[std::path::PathBuf]) -> Result<Option<(String, String)>, Strin
 /// The key, its file, and the replacement.
 pub fn check(conf: &Conf, vault: &str) -> Result<(), String> {
     if let Some((line, origin)) = conf.odd().first() {
-        return Err(format!("{origin}: {:?} is neither KEY: VALUE nor a part of a list", shown(line)));
+        return Err(format!("{origin}: {:?} is neither KEY: VALUE nor an element of a list", shown(line)));
     }
     for (key, origin) in conf.keys() {
         // Keys of dirvish's helpers, and of the site's own scripts, begin with a capital letter.
         if key.starts_with(|c: char| c.is_ascii_uppercase()) && key != "SET" {
             continue;
         }
-        let told = |why: String| format!("{origin}: {why}; `UNSET {key}` in default.conf takes it back");
+        let told = |why: String| format!("{origin}: {why}; `UNSET {key}` in default.conf cancels it");
         let set = conf.list(key);
         let value = || set.first().cloned().unwrap_or_default();
         let known = KEYS.iter().find(|(known, _)| *known == key);
         match known.map(|(_, duty)| duty) {
-            None => return Err(format!("{origin}: {} is no key of dirvish.conf(5)", shown(key))),
+            None => return Err(format!("{origin}: {} is not a key of dirvish.conf(5)", shown(key))),
             Some(Duty::Acts) => sound(conf, key, vault).map_err(told)?,
             Some(Duty::Instead(_)) if set.is_empty() || conf.switch(key) == Some(false) => {}
             Some(Duty::Instead(instead)) => {
-                return Err(told(format!("homing does not do {key}: {}; instead: {instead}", shown(&value()))));
+                return Err(told(format!(
+                    "homing does not support {key}: {}; use instead: {instead}",
+                    shown(&value())
+                )));
             }
             Some(Duty::On) if conf.switch(key) == Some(true) => {}
             Some(Duty::Off) if conf.switch(key) == Some(false) => {}
@@ -147,7 +150,7 @@ pub fn check(conf: &Conf, vault: &str) -> Result<(), String> {
 }
 
 fn always(key: &str, origin: &str, value: &str, word: &str) -> String {
-    format!("{origin}: {key}: {}: with homing it is always {word}", shown(value))
+    format!("{origin}: {key}: {}: homing always uses {word}", shown(value))
 }
 
 /// Checks the value of a key that acts.
@@ -156,10 +159,14 @@ fn sound(conf: &Conf, key: &str, vault: &str) -> Result<(), String> {
     let odd = |what: &str| Err(format!("{key}: {} is {what}", shown(value)));
     match key {
         "vault" if value != vault => odd("another vault than this one"),
-        "index" if !["none", "no", "text", "gzip", "bzip2"].contains(&value) => odd("none of none, text, gzip, bzip2"),
-        "image-perm" if mode(value).is_none() => odd("no mode that keeps others from changing the image, as 0755"),
-        "speed-limit" if limit(value).is_none() => odd("no number of Mbit/s"),
-        "tree" if value.starts_with(':') => odd("a module of an rsync daemon, and images are read by ssh"),
+        "index" if !["none", "no", "text", "gzip", "bzip2"].contains(&value) => {
+            odd("not one of none, text, gzip, bzip2")
+        }
+        "image-perm" if mode(value).is_none() => {
+            odd("a mode that lets other users change the image; use one like 0755")
+        }
+        "speed-limit" if limit(value).is_none() => odd("not a number of Mbit/s"),
+        "tree" if value.starts_with(':') => odd("a module of an rsync daemon, but homing reads images by ssh"),
         _ => Ok(()),
     }
 }
@@ -287,7 +294,10 @@ mod tests {
         let taken_back = loaded("pre-server: /usr/local/sbin/dump\n", "", "client: n1\nUNSET pre-server\n");
         assert_eq!(check(&taken_back, "home"), Ok(()));
         let why = refused("pre-client: dump all").unwrap();
-        assert!(why.contains("default.conf: homing does not do pre-client: dump all; instead: run it around"), "{why}");
+        assert!(
+            why.contains("default.conf: homing does not support pre-client: dump all; use instead: run it around"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl ClockReading {
     pub fn since(begun: Timestamp, passed: Duration, now: Timestamp) -> ClockReading {
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::ZERO);
         let at = begun.checked_add(passed).unwrap_or(now);
-        ClockReading { of: "the time when the copy began, and what it took,".into(), at, here: now, may_be_old: false }
+        ClockReading { of: "the start of the copy plus its duration".into(), at, here: now, may_be_old: false }
     }
 
     fn contradicts(&self) -> Option<String> {
@@ -87,11 +87,11 @@ fn gap(dated: &[(&str, Timestamp)], now: Timestamp) -> Option<String> {
     let longest = *earlier.iter().max().filter(|_| earlier.len() >= 2)?;
     let most = TOLERANCE + longest.max(SignedDuration::ZERO).checked_mul(LONGER)?;
     let since = now.duration_since(last.1);
-    let usual = || format!("the longest time between two of them was {} before", length(longest));
+    let usual = || format!("before that, the longest time between two images was {}", length(longest));
     if since > most {
         let name = shown(last.0);
         return Some(format!(
-            "by this host's clock, {}, the newest image {name} is {} old, and {}",
+            "by this host's clock, {}, the newest image {name} is {} old; {}",
             date(now),
             length(since),
             usual()
@@ -99,7 +99,7 @@ fn gap(dated: &[(&str, Timestamp)], now: Timestamp) -> Option<String> {
     }
     let (name, earlier) = (shown(last.0), shown(before.last()?.0));
     let why =
-        || format!("the images {earlier} and {name} are {} apart by their dates, and {}", length(*newest_gap), usual());
+        || format!("the images {earlier} and {name} are {} apart by their dates; {}", length(*newest_gap), usual());
     (*newest_gap > most).then(why)
 }
 

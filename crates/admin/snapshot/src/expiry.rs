@@ -41,7 +41,7 @@ pub fn check(rules: &[String], default: &str) -> Result<(), String> {
     for rule in rules {
         let (period, words) = parts(rule);
         if period::holds(&period, some_day).is_err() || fields_missing(rule) {
-            return Err(format!("the rule {rule:?} is none: MIN HOUR DAY MONTH WEEKDAY +15 days"));
+            return Err(format!("{rule:?} is not an expiry rule: MIN HOUR DAY MONTH WEEKDAY +15 days"));
         }
         date_is_clear(words)?;
     }
@@ -54,7 +54,7 @@ fn date_is_clear(words: &str) -> Result<(), String> {
 }
 
 fn unclear(words: &str) -> String {
-    format!("{words:?} is no date that is understood: +15 days, +3 months, 2027-01-31, Never")
+    format!("{words:?} is not a date: use +15 days, +3 months, 2027-01-31 or Never")
 }
 
 fn is_never(words: &str) -> bool {

@@ -70,9 +70,9 @@ pub fn of_manifest(path: &Path, image: &Image, noted: Option<&str>) -> io::Resul
     let other = both.iter().find(|(_, wanted)| wanted.is_some_and(|wanted| wanted != found));
     Ok(match (image.files, other) {
         (Some(files), _) if files != lines => {
-            Some(format!("it has {lines} entries, and the image was made with {files}"))
+            Some(format!("it has {lines} entries, but the image was made with {files}"))
         }
-        (_, Some((of, _))) => Some(format!("it is not the one whose hash {of} has")),
+        (_, Some((of, _))) => Some(format!("its hash differs from the hash in {of}")),
         _ => None,
     })
 }
@@ -104,7 +104,7 @@ pub fn of_tree(tree: &Path, manifest: &Path, attributes: bool) -> io::Result<Com
             }
         };
         let Some(wanted) = wanted else {
-            compared.add(&found.path, "was not there when the image was made");
+            compared.add(&found.path, "is not in the manifest");
             return Ok(());
         };
         let line = compared.entries - 1;
@@ -113,7 +113,7 @@ pub fn of_tree(tree: &Path, manifest: &Path, attributes: bool) -> io::Result<Com
         }
         if attributes {
             if links.of(&found, line, folder, name)? != wanted.first_name {
-                compared.add(&found.path, "is not a name of the same file as before");
+                compared.add(&found.path, "is a hard link to another file than in the manifest");
             }
             if attributes::hash(folder, name)? != wanted.xattrs {
                 compared.add(&found.path, "has other attributes or ACLs");
@@ -210,14 +210,11 @@ mod tests {
         };
         let mode = |tree: &Path| fs::set_permissions(tree.join("d/e"), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(flaws(&|_| {}), []);
-        assert_eq!(
-            flaws(&|tree| fs::write(tree.join("d/more"), "").unwrap()),
-            one("d/more", "was not there when the image was made")
-        );
+        assert_eq!(flaws(&|tree| fs::write(tree.join("d/more"), "").unwrap()), one("d/more", "is not in the manifest"));
         assert_eq!(flaws(&|tree| fs::remove_file(tree.join("d/c")).unwrap()), one("d/c", "is missing"));
         assert_eq!(flaws(&|tree| fs::remove_file(tree.join("z")).unwrap()), one("z", "is missing"));
         assert_eq!(flaws(&other_target), one("d/link", "has another target"));
-        assert_eq!(flaws(&own_file), one("d/a too", "is not a name of the same file as before"));
+        assert_eq!(flaws(&own_file), one("d/a too", "is a hard link to another file than in the manifest"));
         assert_eq!(flaws(&|tree| time(&tree.join("d/b"))), one("d/b", "has another time"));
         assert_eq!(flaws(&mode), one("d/e", "has another mode"));
         let attribute = |tree: &Path| {

@@ -27,7 +27,7 @@ pub fn hold(
         Ok(made) => made,
         Err(why) => {
             let folder = order.folder.display();
-            say(SnapshotReply::Note(format!("{folder} is copied as it is now, not from an instant copy: {why}")))?;
+            say(SnapshotReply::Note(format!("homing copies {folder} directly, not from an instant copy: {why}")))?;
             None
         }
     };
@@ -66,7 +66,7 @@ impl Frozen {
         let Some(line) = homing_mounts::holding(&lines, &real) else { return Ok(None) };
         let Some(way) = InstantMethod::of(&line.mount, order.wanted) else { return Ok(None) };
         if !rustix::process::geteuid().is_root() {
-            return Err(format!("only root can have one of {}", way.name()));
+            return Err(format!("only root can make one on {}", way.name()));
         }
         let root = root(way, &real, line)?;
         let place = place(&root)?;
@@ -137,7 +137,7 @@ fn root(way: InstantMethod, real: &Path, line: &MountLine) -> Result<PathBuf, St
 fn place(root: &Path) -> Result<PathBuf, String> {
     let doing = |e: io::Error| format!("{}: {e}", root.join(FOLDER).display());
     if let Some(folder) = homing_os::folder::who_could_swap(root).map_err(doing)? {
-        return Err(format!("others could replace what root makes in {}", folder.display()));
+        return Err(format!("other users could replace files that root makes in {}", folder.display()));
     }
     homing_os::folder::own(root, FOLDER, 0o700).map_err(doing)
 }
@@ -147,7 +147,7 @@ fn lock(place: &Path) -> Result<(String, FileLock), String> {
     let doing = |e: io::Error| format!("{}: {e}", place.display());
     let name = homing_os::folder::unguessable().map_err(doing)?;
     let held = FileLock::try_take(&place.join(format!("{name}{LOCK}"))).map_err(doing)?;
-    held.map(|held| (name, held)).ok_or_else(|| format!("{}: others take each new name", place.display()))
+    held.map(|held| (name, held)).ok_or_else(|| format!("{}: another process took each new name", place.display()))
 }
 
 /// The ending of the name of a copy's lock.
@@ -181,7 +181,7 @@ fn take_away(way: InstantMethod, from: &Path, copy: &Path) -> Result<(), String>
     let mut lock = copy.as_os_str().to_owned();
     lock.push(LOCK);
     match removed {
-        Err(why) if !gone => Err(format!("an instant copy was not removed: {why}")),
+        Err(why) if !gone => Err(format!("removing the instant copy: {why}")),
         _ => fs::remove_file(lock).map_err(|e| format!("{}: {e}", copy.display())),
     }
 }

@@ -80,13 +80,13 @@ impl Taken {
         let Some(leases) = self.leases.as_mut().filter(|_| due) else { return Ok(()) };
         self.looked = Some((now, wanted));
         let why = match leases.turn(LeaseDemand { wanted, used: self.has.min(wanted), limit: None }, true, now) {
-            Ok(outlook) if outlook.gave_up => "others have had all leases for an hour".to_string(),
+            Ok(outlook) if outlook.gave_up => "other users have held all leases for an hour".to_string(),
             Ok(outlook) => {
                 self.has = outlook.may_use;
                 self.others = outlook.total > outlook.own;
                 return Ok(());
             }
-            Err(e) => format!("its leases cannot be seen any more: {e}"),
+            Err(e) => format!("homing can no longer read its leases: {e}"),
         };
         *self = Taken::none();
         without(&why, say)
@@ -94,5 +94,5 @@ impl Taken {
 }
 
 fn without(why: &str, say: &mut dyn FnMut(SnapshotReply) -> io::Result<()>) -> io::Result<()> {
-    say(SnapshotReply::Note(format!("the copy is not counted at its file server: {why}")))
+    say(SnapshotReply::Note(format!("the file server does not count this copy: {why}")))
 }

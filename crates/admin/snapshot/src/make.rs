@@ -53,7 +53,7 @@ pub fn make(
     let mut note = |text: String| drop(send(SnapshotReply::Note(text)));
     let tally = course.hash(reference)?;
     if copied.end == CopyOutcome::Whole && copied.stats.entries != tally.entries && copied.vanished == 0 {
-        let why = format!("the image has {} entries, the source {}", tally.entries, copied.stats.entries);
+        let why = format!("the image has {} entries, but the source has {}", tally.entries, copied.stats.entries);
         return Err(course.stop(why).into());
     }
     course.not_emptied(reference, &tally)?;
@@ -61,12 +61,12 @@ pub fn make(
     readings.push(ClockReading::since(begun, since.elapsed(), Timestamp::now()));
     let expired = match copied.end {
         CopyOutcome::Whole => remove::expire(&vault, &readings, false, &zone).unwrap_or_else(|e| {
-            note(format!("what has expired was not removed: {e}"));
+            note(format!("removing expired images: {e}"));
             Expired::default()
         }),
         _ => Expired::default(),
     };
-    remove::begin(&vault).unwrap_or_else(|e| note(format!("the removal of old images did not begin: {e}")));
+    remove::begin(&vault).unwrap_or_else(|e| note(format!("starting the removal of old images: {e}")));
     let first = |lines: &[String]| lines.iter().take(TOLD).cloned().collect();
     Ok(ImageReport {
         image: plan.name.clone(),
@@ -108,11 +108,11 @@ fn have_room(vault: &Vault, note: &mut dyn FnMut(String)) -> Result<(), Refused>
         Err(Unfit::Full(why)) if vault.ending(PARTIAL).is_empty() && vault.ending(EXPIRED).is_empty() => {
             return Err(advised(why));
         }
-        Err(Unfit::Full(why)) => note(format!("{why}; what was left of interrupted and expired images is removed")),
+        Err(Unfit::Full(why)) => note(format!("{why}; homing removes the remains of interrupted and expired images")),
     }
     for name in vault.ending(PARTIAL) {
         remove::aside(vault, &name).map_err(|e| format!("{}: {e}", vault.folder(&name).display()))?;
-        note(format!("{name} is begun anew"));
+        note(format!("{name} starts again from the beginning"));
     }
     for name in vault.ending(EXPIRED) {
         // The removal in the background may be deleting the same folder.
@@ -148,7 +148,8 @@ impl Course<'_> {
     /// Makes the folder, or takes over the one of an interrupted copy. Returns whether it took one over, and whether
     /// files there may be damaged.
     fn begin(&self, reference: Option<&Image>, note: &mut dyn FnMut(String)) -> Result<(bool, bool), String> {
-        let failed = |e: std::io::Error| format!("cannot begin {}: {}", self.partial().display(), full(self.bank, &e));
+        let failed =
+            |e: std::io::Error| format!("making the folder {}: {}", self.partial().display(), full(self.bank, &e));
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
         let mut left = self.vault.ending(PARTIAL);
         let last = left.pop();
@@ -159,11 +160,11 @@ impl Course<'_> {
         let resumed = match last {
             // After a power cut new files may be shorter than they look. Copying the changed files again is cheap.
             Some(old) if !same_boot && reference.is_some() => {
-                note(format!("{old} was interrupted by the end of its host, and is begun anew"));
+                note(format!("{old} was interrupted by a reboot of this host, and starts again from the beginning"));
                 remove::aside(self.vault, &old).map(|()| false)
             }
             Some(old) => {
-                note(format!("{old} was interrupted, and is gone on with"));
+                note(format!("{old} was interrupted; homing continues it"));
                 fs::rename(self.vault.folder(&old), self.partial()).map(|()| true)
             }
             None => Ok(false),
@@ -250,7 +251,7 @@ impl Course<'_> {
         let before = reference.map(|image| self.vault.folder(&image.name));
         let to = self.partial().join(manifest::NAME);
         tree::write_manifest(&self.partial().join("tree"), before.as_deref(), &to)
-            .map_err(|e| self.stop(format!("reading back what was copied: {}", full(self.bank, &e))))
+            .map_err(|e| self.stop(format!("reading the copied files back: {}", full(self.bank, &e))))
     }
 
     /// Fails if the source is empty and was not before: most likely it is not mounted. Its empty image would be the
@@ -259,7 +260,7 @@ impl Course<'_> {
         let before = reference.and_then(|image| image.files).filter(|files| *files > 1 && tally.entries == 1);
         let Some(files) = before else { return Ok(()) };
         let source = self.plan.source.word().to_string_lossy().into_owned();
-        Err(self.stop(format!("{source} is empty, and had {files} entries before: is it mounted?")))
+        Err(self.stop(format!("{source} is empty, but had {files} entries before: is it mounted?")))
     }
 
     /// Records why a copy ended early; the next copy continues it.

@@ -8,24 +8,22 @@ use jiff::Timestamp;
 type VaultMetric = (&'static str, &'static str, fn(&Listed) -> Option<f64>);
 
 const FAMILIES: [VaultMetric; 10] = [
-    ("last_good_timestamp_seconds", "The moment that the newest good image stands for.", |l| {
-        Some(seconds(l.newest_good()?.created?))
-    }),
+    ("last_good_timestamp_seconds", "Time of the newest good image.", |l| Some(seconds(l.newest_good()?.created?))),
     ("images", "Images.", |l| Some(l.images.len() as f64)),
-    ("bad_images", "Those that are not good.", |l| {
+    ("bad_images", "Images that are not good.", |l| {
         Some(l.images.iter().filter(|image| !image.is_good()).count() as f64)
     }),
     ("bytes", "Bytes of the files of the newest good image.", |l| Some(l.newest_good()?.bytes? as f64)),
-    ("own_bytes", "Those of them that it does not share with the image before.", |l| {
+    ("own_bytes", "Bytes of the newest good image that it does not share with the image before.", |l| {
         Some(l.newest_good()?.own_bytes? as f64)
     }),
-    ("whole_bytes", "Bytes of all images, were each a whole copy.", |l| Some(l.space()?.whole_bytes as f64)),
-    ("taken_bytes", "Bytes that they take in the bank.", |l| Some(l.space()?.taken_bytes as f64)),
-    ("added_bytes_per_day", "Bytes that the new images of the last month have added a day.", |l| {
+    ("whole_bytes", "Bytes of all images if each were a whole copy.", |l| Some(l.space()?.whole_bytes as f64)),
+    ("taken_bytes", "Bytes that all images occupy in the bank.", |l| Some(l.space()?.taken_bytes as f64)),
+    ("added_bytes_per_day", "Bytes per day that the images of the last month added.", |l| {
         l.space()?.added_bytes_per_day
     }),
     ("free_bytes", "Free bytes of the bank.", |l| Some(l.free as f64)),
-    ("proved_timestamp_seconds", "When a restore was last tried and all came back.", |l| {
+    ("proved_timestamp_seconds", "Time of the last trial restore without a difference.", |l| {
         Some(seconds(l.proved.as_ref().filter(|proof| proof.is_sound())?.at))
     }),
 ];
@@ -47,7 +45,7 @@ pub fn of_rows(rows: &[(&str, &Listed)], now: Timestamp) -> String {
     metrics.only(
         "homing_snapshot_last_run_timestamp_seconds",
         MetricKind::Gauge,
-        "When this was written.",
+        "Time at which this file was written.",
         now.as_second(),
     );
     metrics.text()

@@ -55,17 +55,17 @@ pub fn made(target: &Target, source: &str, way: Option<InstantMethod>, made: &Im
     let folder = made.folder.display();
     if made.excluded_count > 0 {
         let count = units::count(made.excluded_count, "name");
-        lines.push(format!("left out by patterns: {count} ({}:{folder}/excluded)", target.host));
+        lines.push(format!("excluded by patterns: {count} ({}:{folder}/excluded)", target.host));
         lines.extend(each(&made.excluded));
     }
     if !made.unreadable.is_empty() {
-        let why = "this image is not good, and no next one is based on it";
-        lines.push(format!("could not be read ({}:{folder}/rsync_error); {why}:", target.host));
+        let why = "this image is not good, and later images do not share its files";
+        lines.push(format!("unreadable ({}:{folder}/rsync_error); {why}:", target.host));
         lines.extend(each(&made.unreadable));
     }
-    lines.extend(made.doubt.iter().map(|why| format!("nothing was removed, whatever has expired: {why}")));
+    lines.extend(made.doubt.iter().map(|why| format!("homing removed no expired image: {why}")));
     if !made.expired.is_empty() {
-        lines.push(format!("expired, and removed now: {}", shown(&made.expired.join(", "))));
+        lines.push(format!("expired and removed: {}", shown(&made.expired.join(", "))));
     }
     lines.join("\n") + "\n"
 }
@@ -76,7 +76,7 @@ fn readers(source: &str, parts: &[PartResult]) -> String {
         return source.into();
     }
     let part = |read: &PartResult| {
-        let lost = if read.why.is_some() { ", not all of its part" } else { "" };
+        let lost = if read.why.is_some() { ", part incomplete" } else { "" };
         format!("{} ({}{lost})", read.host, units::bytes(read.bytes))
     };
     format!("{}, the rest on {source}", parts.iter().map(part).collect::<Vec<_>>().join(", "))
@@ -84,7 +84,11 @@ fn readers(source: &str, parts: &[PartResult]) -> String {
 
 /// Returns how long the copy paused, if it was at least a second.
 fn stood(paused_us: u64) -> String {
-    if paused_us < 1_000_000 { String::new() } else { format!(", {} of it paused for others", units::span(paused_us)) }
+    if paused_us < 1_000_000 {
+        String::new()
+    } else {
+        format!(", of which {} paused for other users", units::span(paused_us))
+    }
 }
 
 /// The same for programs.
@@ -106,7 +110,9 @@ pub fn expirable(target: &Target, listed: &Listed) -> Option<String> {
     let due = images.iter().filter(|image| image.expires.is_some_and(|at| at <= listed.now)).count();
     let stays = match due - names.len() {
         0 => String::new(),
-        more => format!("\n{} past the date stay, as the last good ones", units::count(more as u64, "image")),
+        more => {
+            format!("\nkept past the date, as the last good ones: {}", units::count(more as u64, "image"))
+        }
     };
     let text = || {
         let count = units::count(names.len() as u64, "image");
@@ -131,17 +137,18 @@ fn table(target: &Target, listed: &Listed) -> String {
         lines.push(format!("  {name:<20} {made:<19}  {expires:<19}  {entries:>9} {size:>10}  {status}"));
     }
     lines.extend(
-        listed.unfinished.iter().map(|name| format!("  {}: interrupted; the next run goes on with it", shown(name))),
+        listed.unfinished.iter().map(|name| format!("  {}: interrupted; the next run continues it", shown(name))),
     );
-    lines.extend(listed.removing.iter().map(|name| format!("  {}: is being removed", shown(name))));
+    lines.extend(listed.removing.iter().map(|name| format!("  {}: removal in progress", shown(name))));
     let wrong = misdated(&listed.images);
-    lines
-        .extend(wrong.iter().map(|name| format!("  {}: its date is wrong, as the images around it show", shown(name))));
+    lines.extend(
+        wrong.iter().map(|name| format!("  {}: its date is wrong, by comparison with its neighbours", shown(name))),
+    );
     lines.extend(shared(listed));
     lines.push(match &listed.proved {
-        Some(proof) => format!("  last restore tried: {}", proved(proof)),
-        None if !listed.journal => "  whether a restore was tried is for the owner of the vault to know".into(),
-        None => format!("  no restore was ever tried: homing snapshot verify {}", target.name),
+        Some(proof) => format!("  last trial restore: {}", proved(proof)),
+        None if !listed.journal => "  last trial restore: only the owner of the vault can see it".into(),
+        None => format!("  last trial restore: none yet; run homing snapshot verify {}", target.name),
     });
     lines.extend(overdue(target, listed).map(|what| format!("  {what}")));
     lines.push(format!("  free in the bank: {}\n", units::bytes(listed.free)));
@@ -153,9 +160,9 @@ fn shared(listed: &Listed) -> Option<String> {
     let (space, newest) = (listed.space()?, listed.images.last()?.own_bytes?);
     let (whole, taken, newest) =
         (units::bytes(space.whole_bytes), units::bytes(space.taken_bytes), units::bytes(newest));
-    let daily = space
-        .added_bytes_per_day
-        .map_or_else(String::new, |added| format!(", and the last month's {} a day", units::bytes(added as u64)));
+    let daily = space.added_bytes_per_day.map_or_else(String::new, |added| {
+        format!(", and those of the last month {} a day", units::bytes(added as u64))
+    });
     Some(format!("  {whole} of images in {taken}; the newest one added {newest}{daily}"))
 }
 
@@ -163,11 +170,11 @@ fn proved(proof: &Proof) -> String {
     let files = units::count(proof.files, "file");
     let ended = match (&proof.manifest, proof.bad.len()) {
         (Some(_), _) => "its manifest is damaged".into(),
-        (None, 0) => "all came back".into(),
-        (None, bad) => format!("{bad} came back otherwise"),
+        (None, 0) => "all identical".into(),
+        (None, bad) => format!("{bad} differ"),
     };
     let tree = proof.tree.as_ref().map_or_else(String::new, |tree| match tree.count {
-        0 => format!(", {} as noted", entries(tree.entries)),
+        0 => format!(", {} as in the manifest", entries(tree.entries)),
         wrong => format!(", {wrong} differences in {}", entries(tree.entries)),
     });
     format!("{} of {} on {}, {ended}{tree}", files, shown(&proof.image), date(Some(proof.at)))
@@ -181,12 +188,12 @@ pub fn overdue(target: &Target, listed: &Listed) -> Option<String> {
     if made.duration_since(listed.now) > TOLERANCE {
         let now = date(Some(listed.now));
         return Some(format!(
-            "the last good image is of {}, and its host's clock says {now}: its age is not known",
+            "the last good image is of {}, but the clock of its host shows {now}: its age is unknown",
             date(newest)
         ));
     }
     let due = expiry::moment(window, made, &TimeZone::system());
-    let told = || format!("the last good image is of {}, and older than {window}", date(newest));
+    let told = || format!("the last good image is of {}, which is older than {window}", date(newest));
     due.is_none_or(|due| due < listed.now).then(told)
 }
 
@@ -238,15 +245,15 @@ pub fn restored(target: &Target, into: &HostFolder, restored: &Restored) -> Stri
     if restored.left > 0 {
         let count = entries(restored.left);
         let how = "--overwrite replaces all but folders that are not empty";
-        lines.push(format!("left alone, since they differ from the image ({how}): {count}"));
+        lines.push(format!("not replaced, because they differ from the image ({how}): {count}"));
         lines.extend(restored.obstacles.iter().map(obstacle));
     }
     if restored.beneath > 0 {
         let count = entries(restored.beneath);
-        lines.push(format!("not restored, since something else has the name of a folder above: {count}"));
+        lines.push(format!("not restored, because a folder above them exists as another kind of file: {count}"));
     }
     if !restored.failed.is_empty() {
-        lines.push("could not be restored:".into());
+        lines.push("failed to restore:".into());
         lines.extend(restored.failed.iter().map(|why| format!("  {}", shown(why))));
     }
     lines.join("\n") + "\n"
@@ -256,9 +263,9 @@ fn obstacle(obstacle: &Obstacle) -> String {
     let path = obstacle.path.display();
     match &obstacle.there {
         Presence::InTheWay(kind) => {
-            format!("  {path}: {} is there, the image has {}", kind.name(), obstacle.wanted.name())
+            format!("  {path}: {} exists, the image has {}", kind.name(), obstacle.wanted.name())
         }
-        Presence::Unknown(why) => format!("  {path}: cannot be looked at: {}", shown(why)),
+        Presence::Unknown(why) => format!("  {path}: cannot be examined: {}", shown(why)),
         _ => format!("  {path}"),
     }
 }
@@ -266,12 +273,12 @@ fn obstacle(obstacle: &Obstacle) -> String {
 /// Describes the result of a trial restore.
 pub fn verified(target: &Target, proof: &Proof) -> String {
     let mut lines = vec![format!("{}: {}, {}", target.name, proved(proof), units::bytes(proof.bytes))];
-    lines.extend(proof.manifest.iter().map(|why| format!("  the manifest: {why}; nothing else was compared")));
-    lines.extend(proof.bad.iter().map(|path| format!("  came back otherwise: {}", path.display())));
+    lines.extend(proof.manifest.iter().map(|why| format!("  the manifest: {why}; homing compared nothing else")));
+    lines.extend(proof.bad.iter().map(|path| format!("  differs after the restore: {}", path.display())));
     if let Some(tree) = &proof.tree {
         lines.extend(tree.first.iter().map(|flaw| format!("  {} {}", flaw.path.display(), flaw.what)));
         if !tree.attributes {
-            lines.push("  hard links and attributes were not compared: this image has noted none".into());
+            lines.push("  hard links and attributes were not compared: this image has no record of them".into());
         }
     }
     lines.join("\n") + "\n"
@@ -281,7 +288,7 @@ pub fn verified(target: &Target, proof: &Proof) -> String {
 pub fn expired(target: &Target, names: &[String]) -> String {
     match names {
         [] => format!("{}: nothing has expired\n", target.name),
-        names => format!("{}: expired, and removed now: {}\n", target.name, shown(&names.join(", "))),
+        names => format!("{}: expired and removed: {}\n", target.name, shown(&names.join(", "))),
     }
 }
 
@@ -313,7 +320,10 @@ mod tests {
         assert_eq!(of(3), None, "the last three good images stay");
         let text = of(5).unwrap();
         assert!(text.contains("2 images would be removed:\n  image1\n  image2"), "{text}");
-        assert!(text.contains("3 images past the date stay") && !text.contains("image3"), "{text}");
+        assert!(
+            text.contains("kept past the date, as the last good ones: 3 images") && !text.contains("image3"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -332,6 +342,6 @@ mod tests {
         };
         assert_eq!(of("2026-03-04T02:00:00Z"), None);
         assert!(of("2026-03-03T02:00:00Z").unwrap().contains("older than 26 hours"));
-        assert!(of("2027-03-05T02:00:00Z").unwrap().contains("its age is not known"));
+        assert!(of("2027-03-05T02:00:00Z").unwrap().contains("its age is unknown"));
     }
 }

@@ -42,7 +42,7 @@ pub fn copy(
     for (number, read) in ended.iter().take(parts.len()) {
         let name = &parts[number].name;
         let read = read.unwrap_or_else(|why| PartResult { why: Some(why), ..PartResult::default() });
-        let note = read.why.as_ref().map(|why| format!("{name} did not read all of its part: {why}"));
+        let note = read.why.as_ref().map(|why| format!("{name} did not read its whole part: {why}"));
         note.into_iter().for_each(|note| drop(say(SnapshotReply::Note(note))));
         let _ = say(SnapshotReply::Ended(number));
         reads[number] = Some(PartResult { host: name.clone(), ..read });
@@ -62,7 +62,7 @@ fn begin(copy: &Copy, part: &CopyPart, errors: &Path, held: &FileLock, reins: &R
 }
 
 fn follow(mut running: ChildGuard, part: &CopyPart, errors: &Path) -> Result<PartResult, String> {
-    let failed = |e: io::Error| format!("rsync was not heard to its end: {e}");
+    let failed = |e: io::Error| format!("reading the output of rsync: {e}");
     let said = running.child.stdout.take().map(BufReader::new);
     let mut stats = Stats::default();
     for line in said.into_iter().flat_map(|said| said.split(b'\n')) {
@@ -74,7 +74,7 @@ fn follow(mut running: ChildGuard, part: &CopyPart, errors: &Path) -> Result<Par
     let why = match end(status, &text) {
         // The copy that follows reports the files that could not be read.
         CopyOutcome::Whole | CopyOutcome::Incomplete => None,
-        CopyOutcome::Full => Some("the bank has no room".into()),
+        CopyOutcome::Full => Some("the bank is full".into()),
         CopyOutcome::Failed(why) => Some(why),
     };
     let network = part.host.as_ref().map(|_| stats.sent);

@@ -124,7 +124,7 @@ impl ImagePart {
         let text = String::from_utf8_lossy(&text);
         match end(status, &text) {
             CopyOutcome::Whole => Ok(None),
-            CopyOutcome::Full => Err(format!("{} has no room left", to.word().to_string_lossy())),
+            CopyOutcome::Full => Err(format!("the disk of {} is full", to.word().to_string_lossy())),
             CopyOutcome::Incomplete => Ok(Some(text.into_owned())),
             CopyOutcome::Failed(why) => Err(why),
         }

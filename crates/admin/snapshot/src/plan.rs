@@ -64,18 +64,17 @@ pub fn plan(order: &Make, vault: &Vault, zone: &TimeZone) -> Result<ImagePlan, R
     let either = |said: &[String], key: &str| if said.is_empty() { conf.list(key) } else { said.to_vec() };
     let said = |said: &Option<String>, key: &str| said.clone().or(conf.value(key).map(String::from));
     let source = order.source.clone().or_else(|| of_conf(&conf, &order.server));
-    let source = source.ok_or_else(|| {
-        format!("nothing says what is to be copied to {}: source = \"HOST:/PATH\"", vault.path.display())
-    })?;
+    let source = source
+        .ok_or_else(|| format!("the source of {} is missing: set source = \"HOST:/PATH\"", vault.path.display()))?;
     let (rules, default) = rules(order, &conf);
     expiry::check(&rules, &default)?;
     let form = said(&said(&order.image, "image"), "image-default").unwrap_or_else(|| NAME.into());
     let name = jiff::fmt::strtime::format(&form, &begun.to_zoned(zone.clone()));
-    let name = name.map_err(|e| format!("image = {form:?} is no name of images: {e}"))?;
+    let name = name.map_err(|e| format!("image = {form:?} is not a name of images: {e}"))?;
     image_name(&name).map_err(|why| format!("image = {form:?}: {why}"))?;
     if fs::symlink_metadata(vault.folder(&name)).is_ok() {
         let path = vault.path.display();
-        let why = format!("there is an image {name} already in {path}: it is made once for each {form:?}");
+        let why = format!("image {name} exists in {path} already: image = {form:?} gives one image per name");
         let hint = format!(
             "image = {NAME:?} in [snapshot.{}] of the cluster file, or image-default: {NAME} in {path}/dirvish/default.conf",
             order.site.vault
@@ -143,6 +142,6 @@ pub fn links_work(vault: &Vault) -> Result<(), Unfit> {
     let bank = vault.path.parent().unwrap_or(&vault.path);
     made.map_err(|e| match e.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Unfit::Full(full_words(bank)),
-        _ => Unfit::Other(format!("{} cannot keep images, which share files by hard links: {e}", vault.path.display())),
+        _ => Unfit::Other(format!("{} cannot hold images, which share files by hard links: {e}", vault.path.display())),
     })
 }

@@ -69,7 +69,7 @@ fn behind(program: &Path, vault: &Path) -> io::Result<()> {
 /// Deletes all folders with such a name; one process at a time in a vault.
 pub fn all(path: &Path) -> Result<(), String> {
     let (Some(bank), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
-        return Err(format!("{} is no vault", path.display()));
+        return Err(format!("{} is not a vault", path.display()));
     };
     let vault = Vault::open(&VaultLocation { bank: bank.into(), vault: name.into() })?;
     let lock = FileLock::try_take(&vault.own().join("homing.removing"));

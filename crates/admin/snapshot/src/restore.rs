@@ -34,7 +34,7 @@ pub fn cat(tree: &Path, path: &RawText, each: &mut dyn FnMut(RawText) -> io::Res
     let root = walk::folder(tree).map_err(doing)?;
     let mut file = File::from(walk::below(&root, path.as_path(), OFlags::RDONLY | OFlags::NONBLOCK).map_err(doing)?);
     if !file.metadata().map_err(doing)?.is_file() {
-        return Err(format!("{} is no regular file", path.display()));
+        return Err(format!("{} is not a regular file", path.display()));
     }
     let mut bytes = vec![0; PIECE];
     loop {
@@ -55,7 +55,8 @@ pub fn between(
 ) -> Result<(), String> {
     let entries = |image: &Image| {
         let path = vault.folder(&image.name).join(NAME);
-        let file = File::open(&path).map_err(|e| format!("{}: {e}; images of dirvish have none", path.display()))?;
+        let file =
+            File::open(&path).map_err(|e| format!("{}: {e}; images of dirvish have no manifest", path.display()))?;
         Ok::<_, String>(manifest::read(BufReader::new(file)))
     };
     let inside = |entry: &io::Result<ImageEntry>| match entry {
@@ -124,9 +125,9 @@ pub fn from_now(
     for (path, present) in new.into_iter().zip(present) {
         let is_gone = matches!(present, Presence::Missing | Presence::Beneath | Presence::Unknown(_));
         let what = if is_gone { ChangeKind::Gone } else { ChangeKind::Changed };
-        each(EntryChange { what, path }).map_err(|e| format!("the answer was not taken: {e}"))?;
+        each(EntryChange { what, path }).map_err(|e| format!("sending the answer: {e}"))?;
     }
-    let why = |text: String| format!("not all of {} was compared: {}", now.word().to_string_lossy(), text.trim());
+    let why = |text: String| format!("comparing {} failed in part: {}", now.word().to_string_lossy(), text.trim());
     ended.map_or(Ok(()), |text| Err(why(text)))
 }
 
@@ -193,7 +194,7 @@ pub fn write_back(
         count(place, write.words(RestoreList::All, place, into), into, reins, &mut done)?;
         return Ok(done);
     }
-    let kept = |e: io::Error| format!("the list of what is to be restored: {e}");
+    let kept = |e: io::Error| format!("writing the list of files to restore: {e}");
     let mut list = tempfile::NamedTempFile::new().map_err(kept)?;
     let mut local = None;
     let recipient = match into.host {
@@ -308,7 +309,7 @@ impl EntryBatch {
 fn counted(names: usize, present: Vec<Presence>) -> Result<Vec<Presence>, String> {
     match present.len() == names {
         true => Ok(present),
-        false => Err(format!("{names} names were looked for, and {} answers came", present.len())),
+        false => Err(format!("homing queried {names} names, but got {} answers", present.len())),
     }
 }
 

@@ -158,7 +158,7 @@ fn with(option: &str, value: &std::ffi::OsStr) -> OsString {
 /// Returns a warning about the rsync of `host`, whose version is `line`; `None` if there is nothing to warn of.
 pub fn warning(host: &str, line: Option<&str>) -> Option<String> {
     let version = homing_model::rsync::with_races(line?)?;
-    let why = "who may write in the source can have it read, or write, elsewhere while it copies; 3.4 and later do not";
+    let why = "a user who may write to the source can make it read or write other files during the copy; 3.4 is safe";
     Some(format!("rsync {version} on {host}: {why}"))
 }
 
@@ -222,7 +222,7 @@ pub fn end(status: Option<i32>, errors: &str) -> CopyOutcome {
         Some(0 | 24) => CopyOutcome::Whole,
         _ if full => CopyOutcome::Full,
         Some(23) => CopyOutcome::Incomplete,
-        Some(code) => CopyOutcome::Failed(format!("rsync ended with {code}: {}", last_words(errors))),
+        Some(code) => CopyOutcome::Failed(format!("rsync ended with status {code}: {}", last_words(errors))),
         None => CopyOutcome::Failed(format!("rsync was killed: {}", last_words(errors))),
     }
 }
@@ -236,7 +236,7 @@ fn last_words(errors: &str) -> String {
         line if line.starts_with("rsync") && line.contains("connection unexpectedly closed") => 1,
         _ => 0,
     };
-    let Some(best) = said().map(rank).min() else { return "it said nothing".into() };
+    let Some(best) = said().map(rank).min() else { return "it printed nothing".into() };
     let lines: Vec<&str> = said().filter(|line| rank(line) == best).collect();
     lines[lines.len().saturating_sub(LAST)..].join("; ")
 }
@@ -290,7 +290,7 @@ mod tests {
                        rsync: connection unexpectedly closed (0 bytes received so far) [Receiver]\n\
                        rsync error: unexplained error (code 255) at io.c(232) [Receiver=3.5.0]\n";
         let CopyOutcome::Failed(why) = end(Some(255), refused) else { panic!() };
-        assert_eq!(why, "rsync ended with 255: ssh: connect to host n9 port 22: Connection refused");
+        assert_eq!(why, "rsync ended with status 255: ssh: connect to host n9 port 22: Connection refused");
         let CopyOutcome::Failed(why) = end(Some(12), &refused[refused.find("rsync:").unwrap()..]) else { panic!() };
         assert!(why.contains("unexpectedly closed"), "{why}");
     }

@@ -35,7 +35,7 @@ impl Scratch {
                 return Ok(scratch);
             }
         }
-        Err(io::Error::other("others take each new folder away"))
+        Err(io::Error::other("another process removed each new folder"))
     }
 
     /// Returns the folder for the restored files.

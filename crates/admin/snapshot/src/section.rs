@@ -69,7 +69,7 @@ impl Section {
     pub fn check(&self, name: &str) -> Result<(), String> {
         let told = |why: String| format!("[snapshot.{name}]: {why}");
         vault_name(self.vault.as_deref().unwrap_or(name)).map_err(told)?;
-        place(&self.bank).ok_or_else(|| told(format!("bank = {:?} is no HOST:/PATH", self.bank)))?;
+        place(&self.bank).ok_or_else(|| told(format!("bank = {:?} is not HOST:/PATH", self.bank)))?;
         if let Some(source) = self.source.as_deref().filter(|s| !s.starts_with('/') && place(s).is_none()) {
             return Err(told(format!("source = {source:?} is neither /PATH nor HOST:/PATH")));
         }
@@ -82,14 +82,14 @@ impl Section {
             let some =
                 jiff::civil::date(2026, 11, 27).at(12, 34, 56, 0).in_tz("UTC").map_err(|e| told(e.to_string()))?;
             let made = jiff::fmt::strtime::format(form, &some);
-            let made = made.map_err(|e| told(format!("image = {form:?} is no name of images: {e}")))?;
+            let made = made.map_err(|e| told(format!("image = {form:?} is not a name of images: {e}")))?;
             image_name(&made).map_err(|why| told(format!("image = {form:?}: {why}")))?;
             if self.engine == Engine::Restic {
-                return Err(told("image = is not possible with restic, which names its snapshots itself".into()));
+                return Err(told("image = is not available with restic, which names its snapshots itself".into()));
             }
         }
         if self.engine == Engine::Restic && self.split == split::When::Always {
-            return Err(told("split = \"always\" is not possible with restic: the source's host reads alone".into()));
+            return Err(told("split = \"always\" is not available with restic: only the source's host reads".into()));
         }
         self.schedule.as_deref().map_or(Ok(()), |text| Schedule::of(text).map(drop)).map_err(told)?;
         expiry::check(&[], self.window.as_deref().unwrap_or("")).map_err(told)?;
@@ -123,11 +123,11 @@ pub fn vault_name(name: &str) -> Result<&str, String> {
 /// Why it cannot be one.
 pub fn image_name(name: &str) -> Result<(), String> {
     vault_name(name).map_err(|_| format!("{name:?} cannot be the name of a folder"))?;
-    let means = [(PARTIAL, "an image that is not whole"), (EXPIRED, "one that is being removed")];
+    let means = [(PARTIAL, "an incomplete image"), (EXPIRED, "an image that is being removed")];
     if let Some((end, what)) = means.iter().find(|(end, _)| name.ends_with(end)) {
         return Err(format!("{name:?} ends with {end}, which means {what}"));
     }
-    if name == "dirvish" { Err(format!("{name:?} is the vault's own folder")) } else { Ok(()) }
+    if name == "dirvish" { Err(format!("{name:?} is the name of the vault's own folder")) } else { Ok(()) }
 }
 
 /// Returns the host of a source, if it names one, and its folder.

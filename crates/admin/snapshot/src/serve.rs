@@ -80,13 +80,13 @@ impl Replies {
     fn judge(&self, entries: Vec<RestoreEntry>, say: ReplySender) -> Result<Vec<Presence>, String> {
         match self.request(SnapshotReply::Examine(entries), say)? {
             Control::Present(present) => Ok(present),
-            other => Err(format!("{other:?} is no answer to a look at the destination")),
+            other => Err(format!("{other:?} is not an answer about the destination")),
         }
     }
 
     /// Requests something of the destination from the other end.
     fn request(&self, what: SnapshotReply, say: ReplySender) -> Result<Control, String> {
-        say(what).map_err(|e| format!("the question was not taken: {e}"))?;
+        say(what).map_err(|e| format!("sending the request to the destination: {e}"))?;
         self.recipient.recv().map_err(|_| "the destination did not answer".into())
     }
 }
@@ -105,14 +105,14 @@ impl Recipient for RemoteRecipient<'_> {
     fn stage(&mut self) -> Result<Staging, String> {
         match self.replies.request(SnapshotReply::Stage, self.say)? {
             Control::Staged(staging) => Ok(staging),
-            other => Err(format!("{other:?} is no place for what is restored")),
+            other => Err(format!("{other:?} is not an answer with a folder for the restored files")),
         }
     }
 
     fn place(&mut self, done: Restored) -> Result<Restored, String> {
         match self.replies.request(SnapshotReply::Place(Box::new(done)), self.say)? {
             Control::Placed(done) => Ok(*done),
-            other => Err(format!("{other:?} is no end of a restore")),
+            other => Err(format!("{other:?} is not an answer at the end of a restore")),
         }
     }
 }
@@ -136,7 +136,7 @@ fn answer(ask: SnapshotRequest, reins: &Reins, replies: &Replies, say: ReplySend
     if let Some(vault) = ask.site().and_then(|site| Vault::open(site).ok()) {
         scratch::sweep(&vault);
     }
-    let unsaid = |e: io::Error| Refused::Failed(format!("the answer was not taken: {e}"));
+    let unsaid = |e: io::Error| Refused::Failed(format!("sending the answer: {e}"));
     match ask {
         SnapshotRequest::Look(paths) => Ok(SnapshotReply::Seen(look::look(&paths))),
         SnapshotRequest::Lease(watch) => {
@@ -144,7 +144,7 @@ fn answer(ask: SnapshotRequest, reins: &Reins, replies: &Replies, say: ReplySend
         }
         SnapshotRequest::Share(order) => Ok(share::hold(&order, reins, say).map(|()| SnapshotReply::Done)?),
         SnapshotRequest::Freeze(_) | SnapshotRequest::Examine(..) => {
-            Err(Refused::Failed("this order has a channel of its own".into()))
+            Err(Refused::Failed("this request needs its own channel".into()))
         }
         SnapshotRequest::Make(order) => {
             let made = make::make(&order, reins, &replies.parts, say)?;

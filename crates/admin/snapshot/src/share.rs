@@ -79,7 +79,7 @@ fn look(
     found: &mut HostFiles,
 ) -> Result<(), String> {
     let brick = turn.brick.as_path();
-    let failed = |e: io::Error| format!("looking for files on the brick {}: {e}", brick.display());
+    let failed = |e: io::Error| format!("listing files on the brick {}: {e}", brick.display());
     // A brick whose disk is not mounted is an empty folder.
     fs::metadata(brick.join(OWN)).map_err(failed)?;
     let folder = brick.join(share.below.as_path());
@@ -105,7 +105,7 @@ fn look(
     // The last copy handles files that could not be read, or have vanished (23, 24).
     match running.wait().map_err(failed)? {
         Some(0 | 23 | 24) => Ok(()),
-        status => Err(format!("looking for files on the brick {}: rsync ended with {status:?}", brick.display())),
+        status => Err(format!("listing files on the brick {}: rsync ended with {status:?}", brick.display())),
     }
 }
 

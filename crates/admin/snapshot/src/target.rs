@@ -61,7 +61,7 @@ impl Target {
 
 fn of_section(name: String, section: Section, below: PathBuf, said: &VaultOptions) -> Result<Target, Failure> {
     if section.bank.is_empty() {
-        return Err(Failure::usage(format!("where are the images of {name}?")).hint("--to HOST:/bank"));
+        return Err(Failure::usage(format!("the bank of {name} is missing")).hint("--to HOST:/bank"));
     }
     let engine = said.engine.unwrap_or(section.engine);
     let password_file = said.password_file.clone().or(section.password_file.clone());
@@ -112,10 +112,11 @@ fn found(
 
 fn unknown(name: &str, sections: &BTreeMap<String, Section>) -> Failure {
     let known: Vec<&str> = sections.keys().map(String::as_str).collect();
-    let failure = Failure::usage(format!("{name:?} is no [snapshot.NAME] of a cluster file, no folder and no volume"));
+    let failure =
+        Failure::usage(format!("{name:?} is neither a [snapshot.NAME] of a cluster file, nor a folder, nor a volume"));
     match known.as_slice() {
         [] => failure.hint("homing snapshot /FOLDER --to HOST:/bank"),
-        known => failure.hint(known.join(", ")),
+        known => failure.hint(format!("one of {}", known.join(", "))),
     }
 }
 
@@ -173,7 +174,7 @@ mod tests {
         assert_eq!(of("data", Some("b:/bank")), told("data", "/data", ""));
         assert_eq!(of("/srv/y/", Some("b:/bank")), told("y", "/srv/y", ""));
         let lost: Result<(String, String, String), String> = of("other", None);
-        assert!(lost.unwrap_err().starts_with("\"other\" is no [snapshot.NAME]"));
+        assert!(lost.unwrap_err().starts_with("\"other\" is neither a [snapshot.NAME]"));
     }
 
     #[test]

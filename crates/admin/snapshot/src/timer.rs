@@ -30,7 +30,7 @@ impl Schedule {
     /// # Errors
     /// That it has none of these forms.
     pub fn of(text: &str) -> Result<Schedule, String> {
-        let odd = || format!("schedule = {text:?} is none of \"hourly\", \"02:00\", \"Sun 02:00\"");
+        let odd = || format!("schedule = {text:?} is not a time: use \"hourly\", \"02:00\" or \"Sun 02:00\"");
         match text.split_whitespace().collect::<Vec<_>>().as_slice() {
             ["hourly"] => Ok(Schedule::Hourly),
             [time] => minute(time).map(Schedule::Daily).ok_or_else(odd),

@@ -119,7 +119,7 @@ impl TimerHost {
         came.steps.retain(|step| is_ours(&step.change.thing()) && !wanted.contains(&step.change.thing()));
         if timers.is_empty() && !undone && came.steps.is_empty() {
             let failure = Failure::usage("no [snapshot.NAME] of the cluster file has a schedule");
-            return Err(failure.hint("schedule = \"02:00\""));
+            return Err(failure.hint("schedule = \"02:00\" in [snapshot.NAME]"));
         }
         let steps = plan(&wants(timers, &seen), &mut seen.clone());
         let steps = steps.map_err(|against| Failure::system(format!("{}: {}", self.host, against.join("; "))))?;
@@ -146,9 +146,10 @@ impl TimerHost {
     fn query_facts(&self, question: &FactQuery) -> Result<Observed, Failure> {
         let told = |why: &str| Failure::system(format!("{}: {why}", self.host));
         let mut seen = observe(&self.executor, std::slice::from_ref(&self.host), question);
-        let seen = seen.remove(&self.host).ok_or_else(|| told("it was not asked"))?.map_err(|why| told(&why))?;
+        let seen =
+            seen.remove(&self.host).ok_or_else(|| told("no result came from this host"))?.map_err(|why| told(&why))?;
         if seen.uid != 0 {
-            return Err(told(&format!("you are user {} there, and timers are root's", seen.uid)).hint("--sudo"));
+            return Err(told(&format!("you are user {} there, and only root may set timers", seen.uid)).hint("--sudo"));
         }
         Ok(seen)
     }
@@ -160,10 +161,10 @@ impl TimerHost {
             return Err(told("systemd does not run there").hint("cron: 0 2 * * * homing snapshot NAME -q"));
         }
         match timers.first() {
-            Some(first) if !seen.outputs.contains_key(&first.runnable) => {
-                Err(told("this program or the cluster file is not there under the same path, readable to root")
-                    .hint("homing push FILE --hosts HOST"))
-            }
+            Some(first) if !seen.outputs.contains_key(&first.runnable) => Err(told(
+                "this program or the cluster file is missing there under the same path, or root cannot read it",
+            )
+            .hint("homing push FILE --hosts HOST")),
             _ => Ok(()),
         }
     }

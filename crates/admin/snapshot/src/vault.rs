@@ -58,12 +58,13 @@ impl Vault {
             // own disk.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let bank = site.bank.display();
-                return Err(format!("there is no bank {bank}; mount its disk, or make the folder there: mkdir {bank}"));
+                return Err(format!(
+                    "the bank {bank} is missing: mount its disk, or make the folder with mkdir {bank}"
+                ));
             }
             Err(e) => return Err(format!("the bank {}: {e}", site.bank.display())),
             Ok(Some(folder)) => {
-                let why =
-                    "others could replace what lies there; it must be root's or yours, and not writable by others";
+                let why = "other users could replace its files; it must belong to root or you, and be writable by no other user";
                 return Err(format!("the bank {}: {}: {why}", site.bank.display(), folder.display()));
             }
             Ok(None) => {}
@@ -100,7 +101,7 @@ impl Vault {
     pub fn lock(&self) -> Result<FileLock, Refused> {
         let theirs = self.own().join("lock_file");
         if fs::symlink_metadata(&theirs).is_ok() {
-            let why = "dirvish is at it; if none runs, remove that file";
+            let why = "dirvish works on this vault; if it does not run, remove that file";
             return Err(Refused::Busy(format!("{}: {why}", theirs.display())));
         }
         let path = self.own().join(LOCK);
@@ -110,7 +111,10 @@ impl Vault {
                 Ok(Some(held)) => return Ok(held),
                 Ok(None) if begun.elapsed() < ENDING => std::thread::sleep(ENDING / 50),
                 Ok(None) => {
-                    return Err(Refused::Busy(format!("another snapshot of {} is being made", self.path.display())));
+                    return Err(Refused::Busy(format!(
+                        "another process makes a snapshot of {} now",
+                        self.path.display()
+                    )));
                 }
                 Err(e) => return Err(Refused::Failed(format!("{}: {e}", path.display()))),
             }
@@ -173,11 +177,11 @@ impl Vault {
             let at = Timestamp::try_from(fs::symlink_metadata(path).ok()?.modified().ok()?).ok()?;
             Some(ClockReading { of: format!("{of}, {},", path.display()), at, here, may_be_old })
         };
-        let written = reading("a file that the bank was given just now", &lock, false);
+        let written = reading("the time of a new file in the bank", &lock, false);
         let bank = self.path.parent().unwrap_or(&self.path);
         let newest = records(bank)
             .iter()
-            .filter_map(|path| reading("the bank's newest record", path, true))
+            .filter_map(|path| reading("the time of the newest record of the bank", path, true))
             .max_by_key(|r| r.at);
         Ok(written.into_iter().chain(newest).collect())
     }
@@ -195,7 +199,7 @@ impl Vault {
         };
         match when {
             When::Newest => good(None).ok_or_else(|| format!("{vault} has no good image")),
-            When::Until(at) => good(Some(*at)).ok_or_else(|| format!("{vault} has no good image of {at} or before")),
+            When::Until(at) => good(Some(*at)).ok_or_else(|| format!("{vault} has no good image up to {at}")),
             When::Named(name) => {
                 let found = images.iter().find(|image| image.name == *name && image.has_tree).cloned();
                 found.ok_or_else(|| format!("{vault} has no image {name:?}"))
@@ -245,10 +249,10 @@ fn sound(path: &Path) -> Result<(), String> {
     let meta: Metadata = fs::symlink_metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let own = rustix::process::geteuid().as_raw();
     let why = match () {
-        () if meta.is_symlink() => "is a symbolic link, which anybody may have put there",
-        () if !meta.is_dir() => "is no folder",
+        () if meta.is_symlink() => "is a symbolic link, which any user may have made",
+        () if !meta.is_dir() => "is not a folder",
         () if ![0, own].contains(&meta.uid()) => "belongs to another user",
-        () if meta.mode() & 0o022 != 0 => "may be written by others (chmod go-w)",
+        () if meta.mode() & 0o022 != 0 => "is writable by other users (chmod go-w)",
         () => return Ok(()),
     };
     Err(format!("{} {why}", path.display()))

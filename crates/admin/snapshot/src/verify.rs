@@ -36,9 +36,9 @@ pub fn verify(
     let wrong = match flaws::of_manifest(&manifest, &image, noted.as_deref()) {
         Ok(wrong) => wrong,
         // homing has noted the number of entries: it has made the image.
-        Err(e) if e.kind() == io::ErrorKind::NotFound && image.files.is_some() => Some("it is not there".into()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound && image.files.is_some() => Some("it is missing".into()),
         Err(e) => {
-            let why = "images of dirvish have none, and cannot be compared";
+            let why = "images of dirvish have no manifest and cannot be compared";
             return Err(format!("{}: {e}; {why}", manifest.display()).into());
         }
     };
@@ -49,7 +49,7 @@ pub fn verify(
     let sample = sample(&manifest, files, random())?;
     let tree = flaws::of_tree(&folder.join("tree"), &manifest, image.manifest.is_some());
     let compared = tree.map_err(|e| format!("comparing {} with its manifest: {e}", folder.display()))?;
-    let doing = |e: io::Error| format!("trying a restore of {}: {e}", folder.display());
+    let doing = |e: io::Error| format!("making a trial restore of {}: {e}", folder.display());
     let scratch = Scratch::new(&vault).map_err(doing)?;
     let (tree, names) = (scratch.tree(), scratch.names());
     let mut list = File::create_new(&names).map_err(doing)?;

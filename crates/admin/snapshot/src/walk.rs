@@ -28,7 +28,9 @@ pub fn below(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd>
 pub fn found_no(e: &io::Error) -> String {
     match e.raw_os_error() {
         Some(libc::ENOENT) => "it is not in this image".into(),
-        Some(libc::ELOOP) => "a symbolic link, or one is on the way to it; links are not followed in an image".into(),
+        Some(libc::ELOOP) => {
+            "it is a symbolic link, or has one in its path; homing follows no links in an image".into()
+        }
         _ => e.to_string(),
     }
 }

@@ -53,13 +53,15 @@ pub fn answer(host: &str, question: &SnapshotRequest) -> Result<SnapshotReply, F
 }
 
 fn here(host: &str) -> Result<(To, From), Failure> {
-    let failed = |e: std::io::Error| Failure::system(format!("starting this program once more: {e}"));
+    let failed = |e: std::io::Error| Failure::system(format!("starting a second process of this program: {e}"));
     let mut command = Command::new("/proc/self/exe");
     command.arg(serve::WORD).stdin(Stdio::piped()).stdout(Stdio::piped());
     homing_os::process::give_back_files(&mut command);
     let mut child = command.spawn().map_err(failed)?;
     let (to, from) = (child.stdin.take(), child.stdout.take());
-    let (Some(to), Some(from)) = (to, from) else { return Err(Failure::system("a pipe is missing")) };
+    let (Some(to), Some(from)) = (to, from) else {
+        return Err(Failure::system("the second process of this program has no pipe"));
+    };
     let mut from = BufReader::new(from);
     homing_launch::wire::receive_hello(&mut from, |_| ()).map_err(Failure::system)?;
     let to = To { host: host.into(), to: Some(Box::new(to)), carrier: Carrier::Here(child) };
@@ -80,7 +82,7 @@ impl To {
     fn send_message(&mut self, what: &impl serde::Serialize) -> Result<(), Failure> {
         let Some(to) = &mut self.to else { return Ok(()) };
         let told = lines::write_message(to, what, &[]);
-        told.map_err(|e| Failure::system(format!("asking {}: {e}", self.host)))
+        told.map_err(|e| Failure::system(format!("sending a request to {}: {e}", self.host)))
     }
 }
 
@@ -98,13 +100,15 @@ impl From {
     /// Returns the next answer; a failure of the other end is returned as an error.
     pub fn receive_reply(&mut self) -> Result<SnapshotReply, Failure> {
         let host = &self.host;
-        let lost = |why: String| Failure::system(format!("{host} did not answer to the end: {why}"));
+        let lost = |why: String| Failure::system(format!("the answer of {host} is incomplete: {why}"));
         let line = lines::next(&mut self.from, MAX_FRAME).map_err(|e| lost(e.to_string()))?;
         let line = line.ok_or_else(|| lost("the connection ended".into()))?;
         match serde_json::from_slice(&line).map_err(|e| lost(e.to_string()))? {
             SnapshotReply::Failed(why) => Err(Failure::system(format!("{host}: {why}"))),
             SnapshotReply::Advised(why, hint) => Err(Failure::system(format!("{host}: {why}")).hint(hint)),
-            SnapshotReply::Busy(why) => Err(Failure::system(format!("{host}: {why}")).hint("wait for it to end")),
+            SnapshotReply::Busy(why) => {
+                Err(Failure::system(format!("{host}: {why}")).hint("repeat the command when it has ended"))
+            }
             answer => Ok(answer),
         }
     }

@@ -47,7 +47,7 @@ impl Readers {
         for (host, held) in hosts.into_iter().zip(held) {
             match held {
                 Ok((seen, path)) => able.push((host.clone(), seen.identity, path)),
-                Err(why) => note(&format!("has no part of the reading: {why}")),
+                Err(why) => note(&format!("does not read a part: {why}")),
             }
         }
         let names: Vec<String> = able.iter().map(|(host, ..)| host.clone()).collect();
@@ -161,7 +161,7 @@ impl Crew {
             )?;
             Ok((to, Looking { from, mark }))
         };
-        let none = |failure: Failure| note(&format!("has no part of the reading: {}", failure.message));
+        let none = |failure: Failure| note(&format!("does not read a part: {}", failure.message));
         let asked: Vec<Result<(To, Looking), Failure>> = homing_os::threads::each(&readers.hosts, ask);
         let mut looking = Vec::new();
         let mut state = self.state();

@@ -58,7 +58,9 @@ impl HostRequest {
 /// Returns the host with the bytes, which runs restic.
 pub fn source(known: &ClusterContext, target: &Target) -> Result<SourceHome, Failure> {
     let source = target.section.source.as_deref();
-    let source = source.ok_or_else(|| Failure::usage("restic runs where the source is, which nothing tells"))?;
+    let source = source.ok_or_else(|| {
+        Failure::usage("restic runs on the source's host, but the source is missing: set source = \"HOST:/PATH\"")
+    })?;
     home::home(source, &target.host, known)
 }
 
@@ -77,5 +79,5 @@ pub fn repository(target: &Target, identity: &str) -> Result<Repository, Failure
 
 /// Returns the error for a command that a repository does not support.
 pub fn not_with_restic(what: &str, hint: &str) -> Failure {
-    Failure::usage(format!("{what} is not possible with restic")).hint(hint)
+    Failure::usage(format!("{what} is not available with restic")).hint(hint)
 }

@@ -53,7 +53,7 @@ pub fn home(source: &str, bank: &str, known: &ClusterContext) -> Result<SourceHo
     if let (Some(host), path) = section::source_place(source) {
         let path: RawText = path.as_path().into();
         let seen = look(host, std::slice::from_ref(&path))?;
-        let missing = || Failure::system(format!("{} is no folder on {host}", path.display()));
+        let missing = || Failure::system(format!("{} is not a folder on {host}", path.display()));
         seen.paths.first().cloned().flatten().ok_or_else(missing)?;
         let gate = gate(host, &[], Path::new("/"), Path::new("/"), known);
         let ahead = seen.clock.duration_since(Timestamp::now());
@@ -73,11 +73,11 @@ pub fn home(source: &str, bank: &str, known: &ClusterContext) -> Result<SourceHo
     let real = Path::new(source).canonicalize().map_err(failed)?;
     let meta = std::fs::metadata(&real).map_err(failed)?;
     if !meta.is_dir() {
-        return Err(Failure::usage(format!("{source} is no folder")));
+        return Err(Failure::usage(format!("{source} is not a folder")));
     }
     let lines = homing_mounts::read().map_err(failed)?;
     let line = homing_mounts::holding(&lines, &real);
-    let line = line.ok_or_else(|| Failure::system(format!("{source} is on no file system of the mount table")))?;
+    let line = line.ok_or_else(|| Failure::system(format!("the mount table has no file system for {source}")))?;
     let mut passed = Vec::new();
     for candidate in candidates(&real, &homing_mounts::identified(line), meta.ino(), bank, &bricks(&real, line)) {
         let host = candidate.host.clone().unwrap_or_else(|| known.own.clone());
@@ -92,8 +92,8 @@ pub fn home(source: &str, bank: &str, known: &ClusterContext) -> Result<SourceHo
             Err(why) => passed.push(why),
         }
     }
-    let why = format!("no host was found that has the bytes of {source}: {}", passed.join("; "));
-    Err(Failure::system(why).hint("source = \"HOST:/PATH\" says where they are"))
+    let why = format!("homing found no host that stores {source}: {}", passed.join("; "));
+    Err(Failure::system(why).hint("source = \"HOST:/PATH\" names the host and its folder"))
 }
 
 /// Returns the hosts with bricks of a volume of GlusterFS, those with most of the first files' bytes first.
@@ -126,7 +126,7 @@ pub fn holds(host: &str, candidate: &Candidate) -> Result<(HostView, RawText), S
     // Paths below the root of NFS version 4's name space.
     let more = |path: &RawText| nfs::server_paths(path, &seen.exports);
     let paths: Vec<RawText> = candidate.paths.iter().flat_map(more).map(|path| path.as_path().into()).collect();
-    let none = || format!("{host} has no {} that is the same folder", candidate.paths[0].display());
+    let none = || format!("{} on {host} is missing or another folder", candidate.paths[0].display());
     if paths.len() == candidate.paths.len() {
         return Err(none());
     }
@@ -137,7 +137,7 @@ pub fn holds(host: &str, candidate: &Candidate) -> Result<(HostView, RawText), S
 fn look(host: &str, paths: &[RawText]) -> Result<HostView, Failure> {
     match channel::answer(host, &SnapshotRequest::Look(paths.to_vec()))? {
         SnapshotReply::Seen(seen) => Ok(seen),
-        other => Err(Failure::system(format!("{host} answered {other:?} to a look at its folders"))),
+        other => Err(Failure::system(format!("{host} answered {other:?} to a request about its folders"))),
     }
 }
 

@@ -43,13 +43,15 @@ pub fn make(
 ) -> Result<CreatedImage, Failure> {
     let is_restic = target.section.engine == Engine::Restic;
     if is_restic && target.section.source.is_none() {
-        return Err(Failure::usage("restic runs where the source is, which nothing tells"));
+        return Err(Failure::usage(
+            "restic runs on the source's host, but the source is missing: set source = \"HOST:/PATH\"",
+        ));
     }
     let home = match &target.section.source {
         Some(source) => Some(home::home(source, &target.host, known)?),
         None => None,
     };
-    home.iter().flat_map(|home| &home.passed).for_each(|why| note(&format!("passed over: {why}")));
+    home.iter().flat_map(|home| &home.passed).for_each(|why| note(&format!("skipped: {why}")));
     let bank = home::seen(&target.host)?;
     if !is_restic {
         let here = home.as_ref().filter(|home| home.identity != bank.identity);
@@ -198,7 +200,7 @@ impl Lease {
                 SnapshotReply::Lease(leases) if leases > 0 => return Ok(Lease { to, from }),
                 SnapshotReply::Lease(_) if !waits => {
                     waits = true;
-                    note(&format!("waits for others at the file server of {host}"));
+                    note(&format!("waiting for other users of the file server of {host}"));
                 }
                 SnapshotReply::Note(text) => note(&text),
                 _ => {}

@@ -37,8 +37,10 @@ fn odd(target: &Target, answer: &SnapshotReply) -> Failure {
 /// Returns the present folder of the source, as the bank's host reaches it.
 pub fn now(known: &ClusterContext, target: &Target) -> Result<HostFolder, Failure> {
     let source = target.section.source.as_deref();
-    let source =
-        source.ok_or_else(|| Failure::usage("nothing says where that was").hint("--into DIR, or --with WHEN"))?;
+    let source = source.ok_or_else(|| {
+        Failure::usage("the original path is unknown")
+            .hint("name a folder with --into DIR, or an image with --with WHEN")
+    })?;
     let home = home::home(source, &target.host, known)?;
     let local = home.identity == home::identity(&target.host)?;
     Ok(HostFolder { host: (!local).then_some(home.host), path: home.path })
@@ -200,7 +202,7 @@ pub fn place(into: &str) -> Result<HostFolder, Failure> {
         return Ok(HostFolder { host: Some(host.into()), path: path.into() });
     }
     let absolute = into.starts_with('/').then(|| HostFolder { host: None, path: into.into() });
-    absolute.ok_or_else(|| Failure::usage(format!("--into {into:?} is neither /PATH nor HOST:/PATH")))
+    absolute.ok_or_else(|| Failure::usage(format!("--into {into:?} must be /PATH or HOST:/PATH")))
 }
 
 /// Removes the images that have expired, and returns their names. `trust`: a person has checked the clock.
@@ -219,10 +221,10 @@ pub fn expire(known: &ClusterContext, target: &Target, trust: bool) -> Result<Ve
     match asked.answer()? {
         SnapshotReply::Expired(Expired { names, doubt: None }) => Ok(names),
         SnapshotReply::Expired(Expired { doubt: Some(why), .. }) => {
-            let what = format!("{}: nothing was removed, whatever has expired: {why}", asked.host);
+            let what = format!("{}: homing removed no expired image: {why}", asked.host);
             let bank = format!("{}:{}", target.host, target.site.bank.display());
             let again = format!("homing snapshot expire {} --to {bank} --trust-clock", target.name);
-            let hint = format!("ssh {} date -u\n  then, if that is right: {again}", asked.host);
+            let hint = format!("ssh {} date -u\n  then, if it is right: {again}", asked.host);
             Err(Failure::system(what).hint(hint))
         }
         other => Err(odd(target, &other)),

@@ -70,9 +70,9 @@ fn secret(file: &Path) -> Result<(), String> {
     let shared = homing_mounts::holding(&lines, &real)
         .is_some_and(|line| homing_mounts::FileSystemKind::of(&line.mount).is_network());
     match () {
-        () if meta.mode() & 0o077 != 0 => Err(told("others may read it (chmod 600)")),
+        () if meta.mode() & 0o077 != 0 => Err(told("other users may read it (chmod 600)")),
         () if ![0, own].contains(&meta.uid()) => Err(told("it belongs to another user")),
-        () if shared => Err(told("it lies on a volume that other hosts have, too")),
+        () if shared => Err(told("it is on a volume that other hosts mount")),
         () => Ok(()),
     }
 }
@@ -241,10 +241,9 @@ impl Repo<'_> {
         }
         readings.push(ClockReading::since(now, since.elapsed(), Timestamp::now()));
         let expired = if whole { self.expire(&readings, false) } else { Ok(Expired::default()) };
-        let lost = |why| {
-            say(SnapshotReply::Note(format!("what has expired was not removed: {why}"))).map(|()| Expired::default())
-        };
-        let expired = expired.or_else(lost).map_err(|e| format!("the answer was not taken: {e}"))?;
+        let lost =
+            |why| say(SnapshotReply::Note(format!("removing expired images: {why}"))).map(|()| Expired::default());
+        let expired = expired.or_else(lost).map_err(|e| format!("sending the answer: {e}"))?;
         let image = self.images()?.pop().map(|(image, _)| image.name).unwrap_or_default();
         Ok(ImageReport {
             image,
@@ -275,7 +274,7 @@ impl Repo<'_> {
         let had = before.and_then(|image| image.files).filter(|files| *files > 1 && summary.entries() == 0);
         let Some(files) = had else { return Ok(()) };
         self.done("forget", vec!["forget".into(), summary.snapshot_id.clone().into()])?;
-        Err(format!("{} is empty, and had {files} entries before: is it mounted?", order.source.display()))
+        Err(format!("{} is empty, but had {files} entries before: is it mounted?", order.source.display()))
     }
 
     fn list(&self) -> Result<Listed, String> {
@@ -331,7 +330,7 @@ impl Repo<'_> {
             .lines("ls", words(&["ls", "--json", "--no-lock"]), |line| serde_json::from_str::<ResticNode>(line).ok())?;
         let is_file = |node: &ResticNode| node.path.as_bytes() == full.0 && node.kind == "file";
         if !nodes.iter().any(is_file) {
-            return Err(format!("{} is no regular file of this image", path.display()));
+            return Err(format!("{} is not a regular file of this image", path.display()));
         }
         let mut each = |piece: &[u8]| say(SnapshotReply::Piece(RawText(piece.to_vec())));
         let ended = self.run(words(&["dump", "--no-lock"]), Path::new("/"), &mut each);
@@ -350,7 +349,7 @@ impl Repo<'_> {
                 _ => ChangeKind::Changed,
             };
             let told = say(SnapshotReply::Change(EntryChange { what, path: path.as_str().into() }));
-            told.map_err(|e| format!("the answer was not taken: {e}"))?;
+            told.map_err(|e| format!("sending the answer: {e}"))?;
         }
         Ok(SnapshotReply::Done)
     }
@@ -376,7 +375,7 @@ impl Repo<'_> {
 
     fn scratch(&self, near: PathBuf) -> Result<tempfile::TempDir, String> {
         let made = tempfile::Builder::new().prefix(".homing-restic-").tempdir_in(&near);
-        made.map_err(|e| format!("a folder for what is restored in {}: {e}", near.display()))
+        made.map_err(|e| format!("making a folder for the restored files in {}: {e}", near.display()))
     }
 
     /// Checks the repository, and restores files; restic compares their bytes.

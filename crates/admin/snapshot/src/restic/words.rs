@@ -94,7 +94,7 @@ impl Snapshot {
             created: Some(self.time),
             completed: Some(self.time),
             expires: value("expires").and_then(|text| text.parse().ok()),
-            status: if has(UNFINISHED) { "not whole, or some of it could not be read" } else { "success" }.into(),
+            status: if has(UNFINISHED) { "incomplete, or some files could not be read" } else { "success" }.into(),
             has_tree: true,
             // Images of older versions are older, and have only their dates.
             sequence: Some(number("sequence").unwrap_or(0)),

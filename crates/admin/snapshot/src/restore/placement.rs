@@ -65,7 +65,7 @@ impl Placement<'_> {
     /// As [`Placement::put_all`].
     pub fn put(&mut self, from: Spot, to: Spot, path: &RawText) -> Result<(), String> {
         if self.reins.has_ended() {
-            return Err("the restore was ended".into());
+            return Err("the restore was stopped".into());
         }
         let own = u64::from(!self.leading.contains(path));
         let stat = rustix::fs::statat(from.0, from.1, AtFlags::SYMLINK_NOFOLLOW).map_err(io::Error::from);
@@ -125,7 +125,7 @@ impl Placement<'_> {
     fn fail(&mut self, path: &RawText, lost: u64, e: &io::Error) {
         self.done.written = self.done.written.saturating_sub(lost);
         if self.done.failed.len() < TOLD {
-            self.done.failed.push(format!("{}: cannot be moved to its place: {e}", path.display()));
+            self.done.failed.push(format!("moving {} to its place: {e}", path.display()));
         }
     }
 }
@@ -147,7 +147,7 @@ fn settle(entry: &RestoreEntry, mode: u32, from: Spot, to: Spot) -> MoveOutcome 
             there => return MoveOutcome::Taken(there),
         }
     }
-    MoveOutcome::Taken(Presence::Unknown("it comes and goes".into()))
+    MoveOutcome::Taken(Presence::Unknown("it appears and disappears".into()))
 }
 
 fn move_entry(from: Spot, to: Spot) -> rustix::io::Result<()> {

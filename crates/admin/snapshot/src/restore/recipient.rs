@@ -47,7 +47,7 @@ impl Recipient for LocalRecipient {
         for entry in &entries {
             let present = self.examiner.examine(entry);
             if let (Presence::Missing, Some(stagings)) = (&present, &mut self.stagings) {
-                stagings.add(&entry.path).map_err(|e| format!("the list of what is to be restored: {e}"))?;
+                stagings.add(&entry.path).map_err(|e| format!("writing the list of files to restore: {e}"))?;
             }
             all.push(present);
         }
@@ -55,12 +55,12 @@ impl Recipient for LocalRecipient {
     }
 
     fn stage(&mut self) -> Result<Staging, String> {
-        let Some(stagings) = &mut self.stagings else { return Err("nothing was to be written".into()) };
+        let Some(stagings) = &mut self.stagings else { return Err("no files were to be written".into()) };
         stagings.ready(&self.process)
     }
 
     fn place(&mut self, mut done: Restored) -> Result<Restored, String> {
-        let Some(stagings) = self.stagings.take() else { return Err("nothing was to be written".into()) };
+        let Some(stagings) = self.stagings.take() else { return Err("no files were to be written".into()) };
         stagings.place(&mut done).map(|()| done)
     }
 }
@@ -70,7 +70,7 @@ pub struct NoRecipient;
 
 impl Recipient for NoRecipient {
     fn examine(&mut self, _: Vec<RestoreEntry>) -> Result<Vec<Presence>, String> {
-        Err("the files are restored by the host that gets them".into())
+        Err("the host that gets the files restores them".into())
     }
 
     fn stage(&mut self) -> Result<Staging, String> {

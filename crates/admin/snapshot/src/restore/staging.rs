@@ -130,7 +130,7 @@ impl Stagings {
     /// That the list of names cannot be written, or that the restore has been ended.
     pub fn add(&mut self, path: &RawText) -> io::Result<()> {
         if self.reins.has_ended() {
-            return Err(io::Error::other("the restore was ended"));
+            return Err(io::Error::other("the restore was stopped"));
         }
         if self.tops.take(path) {
             self.at = self.serve(parts(&path.0).0);
@@ -173,7 +173,7 @@ impl Stagings {
 
     fn refusal(&self, folder: &RawText, e: &io::Error) -> String {
         let folder = self.into.join(folder.as_path());
-        format!("{}: a folder for what is restored there: {e}", folder.display())
+        format!("making a folder for the restored files beside {}: {e}", folder.display())
     }
 
     /// Returns the paths by which rsync finds the private folders and their lists. `process`: see
@@ -184,7 +184,7 @@ impl Stagings {
     pub fn ready(&mut self, process: &str) -> Result<Staging, String> {
         let mut folders = Vec::new();
         for one in &mut self.all {
-            one.list.flush().map_err(|e| format!("the list of what is to be restored: {e}"))?;
+            one.list.flush().map_err(|e| format!("writing the list of files to restore: {e}"))?;
             folders.push(StagedFolder { tree: one.inside(process, TREE), list: one.list.path().into() });
         }
         Ok(Staging { folders, refused: self.refused.iter().take(TOLD).cloned().collect() })
@@ -201,7 +201,8 @@ impl Stagings {
             match (&self.root, self.into.file_name()) {
                 (Some(root), _) => {
                     let open = walk::open_inside(tree.0, tree.1);
-                    let open = open.map_err(|e| format!("what is restored to {}: {e}", self.into.display()))?;
+                    let open =
+                        open.map_err(|e| format!("opening the files restored for {}: {e}", self.into.display()))?;
                     placement.put_all(&open, root.as_fd(), &top)?;
                 }
                 (None, Some(name)) => {
@@ -209,7 +210,7 @@ impl Stagings {
                     placement.done.written += u64::from(!self.tops.leading.contains(&top));
                     placement.put(tree, (staging.beside.as_fd(), name), &top)?;
                 }
-                (None, None) => return Err(format!("{} is not there", self.into.display())),
+                (None, None) => return Err(format!("{} is missing", self.into.display())),
             }
         }
         Ok(())

@@ -39,7 +39,7 @@ fn bytes_are_read_at_home_and_only_what_changed_crosses_a_link() {
     let image = beside["image"].as_str().unwrap();
     let same = format!("diff -r /data/home /scratch/bank/home/{image}/tree && echo same");
     assert_eq!(lab.ok("n2", &same), "same\n");
-    assert!(lab.ok("n1", &format!("{EXE} snapshot verify home --to n2:/scratch/bank")).contains("all came back"));
+    assert!(lab.ok("n1", &format!("{EXE} snapshot verify home --to n2:/scratch/bank")).contains("all identical"));
 }
 
 /// Replaces an rsync of a host by this script, for calls that another host starts over ssh.
@@ -101,8 +101,8 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     );
     let (status, out, err) = lab.told("n1", &make.replace(" --json", ""));
     assert_eq!(status, Some(0), "{out}{err}");
-    assert!(err.contains("n1 did not read all of its part: rsync ended with"), "{out}{err}");
-    assert!(out.contains("n1 (0 B, not all of its part), n2 (") && out.contains("the rest on n4"), "{out}{err}");
+    assert!(err.contains("n1 did not read its whole part: rsync ended with"), "{out}{err}");
+    assert!(out.contains("n1 (0 B, part incomplete), n2 (") && out.contains("the rest on n4"), "{out}{err}");
     let image = lab.ok("n4", "ls /scratch/bank/home | grep ^2 | tail -1").trim().to_string();
     same(&Value::from(image));
 

@@ -50,7 +50,7 @@ fn a_repository_over_sftp_gets_what_is_new_and_gives_back_where_the_source_is_lo
     let images = listed["vaults"][0]["holds"]["images"].as_array().unwrap().clone();
     let good: Vec<&Value> = images.iter().filter(|i| i["status"] == "success").map(|i| &i["name"]).collect();
     assert_eq!(good, [&first["image"], &second["image"], &third["image"]], "{listed}");
-    assert!(lab.ok("n1", &verb("verify src")).contains("all came back"));
+    assert!(lab.ok("n1", &verb("verify src")).contains("all identical"));
 
     // The source's host is lost. A host with the password can restore all of it, another host cannot.
     lab.ok("n1", "ip link set host0 down");

@@ -174,7 +174,7 @@ fn images_share_what_did_not_change_and_come_back_as_they_were() {
     assert_eq!((diff.status.code(), text(&diff).as_str()), (Some(1), "gone     #hash\nchanged  d/big\n"));
     assert_eq!(world.ok(&["cat", "src:new\nline", "--at", "now"]), "two\n");
     let verified = world.ok(&["verify", "src", "--files", "1000"]);
-    assert!(verified.contains("all came back"), "{verified}");
+    assert!(verified.contains("all identical"), "{verified}");
     assert_eq!(world.list()["proved"]["image"], second["image"]);
 }
 
@@ -214,7 +214,7 @@ fn what_a_killed_trial_leaves_goes_with_the_next_use_of_the_vault() {
         });
     }
     fs::remove_file(world.at("bin/rsync")).unwrap();
-    assert!(world.ok(&["verify", "src", "--files", "1000"]).contains("all came back"));
+    assert!(world.ok(&["verify", "src", "--files", "1000"]).contains("all identical"));
     assert_eq!(trials(&world), Vec::<String>::new());
 }
 
@@ -289,7 +289,7 @@ fn a_file_that_somebody_makes_while_a_restore_writes_one_of_that_name_stays() {
     let output = world.run(&["restore", "src", "--into", into.to_str().unwrap()]);
     assert!(fs::read(into.join("d/big")).unwrap() == b"theirs\n", "{}", text(&output));
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    assert!(text(&output).contains("left alone") && text(&output).contains("d/big"), "{}", text(&output));
+    assert!(text(&output).contains("not replaced") && text(&output).contains("d/big"), "{}", text(&output));
     assert_eq!(fs::read_to_string(into.join("a")).unwrap(), "one\n");
     assert_eq!(stagings(&into), Vec::<String>::new());
 }
@@ -330,7 +330,7 @@ fn what_came_back_otherwise_is_named() {
     fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
     let verified = world.run(&["verify", "src", "--files", "1000"]);
     assert_eq!(verified.status.code(), Some(254), "{}", text(&verified));
-    assert!(text(&verified).contains("came back otherwise: d/big"), "{}", text(&verified));
+    assert!(text(&verified).contains("differs after the restore: d/big"), "{}", text(&verified));
 }
 
 /// Kills this snapshot's processes that serve the bank, but not the coordinator.
@@ -358,7 +358,11 @@ fn whoever_is_killed_nothing_unfinished_looks_finished_and_the_next_one_goes_on(
         // homing refuses a second image of the same vault while the first is at work.
         if moment == "before" && !far {
             let busy = world.run(&[&world.source()]);
-            assert!(busy.status.code() == Some(254) && text(&busy).contains("another snapshot"), "{}", text(&busy));
+            assert!(
+                busy.status.code() == Some(254) && text(&busy).contains("another process makes a snapshot"),
+                "{}",
+                text(&busy)
+            );
         }
         if far {
             kill_far(child.id())
@@ -376,7 +380,7 @@ fn whoever_is_killed_nothing_unfinished_looks_finished_and_the_next_one_goes_on(
         assert_eq!(differences(&src, &world.tree(&made["image"])), "");
         assert!(world.list()["unfinished"].as_array().unwrap().is_empty());
     }
-    assert!(world.ok(&["verify", "src", "--files", "1000"]).contains("all came back"));
+    assert!(world.ok(&["verify", "src", "--files", "1000"]).contains("all identical"));
 }
 
 impl World {
@@ -411,7 +415,7 @@ fn the_last_good_images_stay_and_removal_follows_no_link() {
     fs::write(world.at("precious/file"), "x").unwrap();
     symlink(world.at("precious"), world.tree(&first).join("d/planted")).unwrap();
     let looked = world.run(&["cat", "src:d/planted/file", "--at", first.as_str().unwrap()]);
-    assert!(!looked.status.success() && text(&looked).contains("links are not followed"), "{}", text(&looked));
+    assert!(!looked.status.success() && text(&looked).contains("homing follows no links"), "{}", text(&looked));
     // The last three good images stay.
     for _ in 0..2 {
         assert_eq!(world.made()["expired"], Value::from(Vec::<Value>::new()));
@@ -483,7 +487,7 @@ fn a_vault_of_dirvish_goes_on() {
     // While dirvish uses the vault, homing refuses to.
     fs::write(world.at("bank/old/dirvish/lock_file"), "1").unwrap();
     let busy = world.run(&["old"]);
-    assert!(busy.status.code() == Some(254) && text(&busy).contains("dirvish is at it"), "{}", text(&busy));
+    assert!(busy.status.code() == Some(254) && text(&busy).contains("dirvish works on this vault"), "{}", text(&busy));
 }
 
 #[test]
@@ -626,7 +630,7 @@ fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
     // A user who can read the password can read all images.
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let open = world.run(&[&[path.as_str()], &restic[..]].concat());
-    assert!(open.status.code() == Some(254) && text(&open).contains("others may read it"), "{}", text(&open));
+    assert!(open.status.code() == Some(254) && text(&open).contains("other users may read it"), "{}", text(&open));
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
 
     let first = make();
@@ -668,8 +672,8 @@ fn a_repository_of_restic_is_made_listed_expired_tried_and_given_back() {
     assert_eq!(fs::read_to_string(out.join("#hash")).unwrap(), "five\n");
     assert!(!fs::read_dir(&out).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().starts_with(".homing")));
 
-    assert!(ok(&["verify", &path, "--files", "1000"]).contains("all came back"));
-    assert!(ok(&["list", &path]).contains("last restore tried:"));
+    assert!(ok(&["verify", &path, "--files", "1000"]).contains("all identical"));
+    assert!(ok(&["list", &path]).contains("last trial restore:"));
     assert!(ok(&["expire", &path, "--yes"]).contains("nothing has expired"));
 }
 

@@ -63,7 +63,7 @@ impl World {
     fn tried(&self) -> Output {
         let mut output = self.run(&["src"]);
         until("the next second has come", || {
-            let early = text(&output).contains("there is an image");
+            let early = text(&output).contains(" already: image = ");
             if early {
                 output = self.run(&["src"]);
             }
@@ -115,7 +115,7 @@ fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
     fs::write(world.at("src/f"), "wrong").unwrap();
     let output = world.run(&["src"]);
     assert!(output.status.success(), "{}", text(&output));
-    assert!(text(&output).contains("nothing was removed, whatever has expired: "), "{}", text(&output));
+    assert!(text(&output).contains("homing removed no expired image: "), "{}", text(&output));
     all.push(world.names().pop().unwrap());
     assert_eq!(world.names(), all);
     // By hand neither, with the reason and a remedy.
@@ -193,7 +193,7 @@ fn verify_finds_each_damage_of_an_image_and_of_its_manifest() {
         assert!(!world.list()["proved"].is_null(), "{what}");
     };
     let all = world.ok(&["verify", "src"]);
-    assert!(all.contains("3 files of ") && all.contains("all came back, 6 entries as noted"), "{all}");
+    assert!(all.contains("3 files of ") && all.contains("all identical, 6 entries as in the manifest"), "{all}");
 
     let manifest = image.join("manifest");
     let whole = fs::read_to_string(&manifest).unwrap();
@@ -205,13 +205,13 @@ fn verify_finds_each_damage_of_an_image_and_of_its_manifest() {
         damaged(what, "its manifest is damaged");
     }
     fs::write(&manifest, whole.replacen("\"mode\":420", "\"mode\":421", 1)).unwrap();
-    damaged("a bit", "it is not the one whose hash the summary has");
+    damaged("a bit", "its hash differs from the hash in the summary");
     fs::remove_file(&manifest).unwrap();
-    damaged("none", "the manifest: it is not there");
+    damaged("none", "the manifest: it is missing");
     fs::write(&manifest, &whole).unwrap();
 
     fs::write(image.join("tree/d/more"), "").unwrap();
-    damaged("an extra file", "d/more was not there when the image was made");
+    damaged("an extra file", "d/more is not in the manifest");
     fs::remove_file(image.join("tree/d/more")).unwrap();
     fs::remove_file(image.join("tree/d/link")).unwrap();
     symlink("/etc/shadow", image.join("tree/d/link")).unwrap();
@@ -308,7 +308,7 @@ fn keys_of_dirvish_act_or_are_refused_and_its_host_by_name_is_read_without_ssh()
     let second = world.run(&words);
     let told = text(&second);
     assert!(
-        second.status.code() == Some(254) && told.contains("there is an image") && told.contains("\n  try: image = "),
+        second.status.code() == Some(254) && told.contains(" already: image = ") && told.contains("\n  try: image = "),
         "{told}"
     );
 
