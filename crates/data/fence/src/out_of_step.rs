@@ -16,8 +16,8 @@ pub fn out_of_step(facts: &HostFacts) -> Option<String> {
     let mount =
         mounts.iter().find(|mount| Fence::of(FileSystemKind::of(mount)).is_some_and(|fence| fence.times_of_writer))?;
     Some(format!(
-        "its clock is {told} this host's, and files on {} bear the time of the host that writes them: nothing is run \
-         there (homing check --only clocks -w this host and that one tells more; --no-fence runs all the same)",
+        "its clock is {told} this host's, and files on {} get their times from the host that writes them. homing runs no \
+         task there (homing check --only clocks compares the clocks of both; --no-fence runs tasks all the same)",
         mount.point.display()
     ))
 }

@@ -30,7 +30,7 @@ pub struct Settled {
 
 /// A file that this host does not see as its writer left it, after the bound.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{} is not visible here as it was written elsewhere, after {waited:?}: {}", .change.path.display(), stamp_difference(.change, *.seen))]
+#[error("after {waited:?} this host still sees {} in another state than the host that wrote it: {}", .change.path.display(), stamp_difference(.change, *.seen))]
 pub struct Late {
     /// The change.
     pub change: FileChange,
