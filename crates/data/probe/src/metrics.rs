@@ -17,14 +17,17 @@ const BLOCK: u64 = 512;
 const FAMILIES: [HostMetric; 12] = [
     ("cores", MetricKind::Gauge, "Processors.", |f, _| Some(f64::from(f.cores))),
     ("memory_bytes", MetricKind::Gauge, "Main memory.", |f, _| Some(f.memory_bytes as f64)),
-    ("memory_available_bytes", MetricKind::Gauge, "What of it new programs could have.", |_, s| {
+    ("memory_available_bytes", MetricKind::Gauge, "Main memory that new programs could use.", |_, s| {
         Some(s.mem_available? as f64)
     }),
     ("load1", MetricKind::Gauge, "Tasks that run or wait for disks, over a minute.", |_, s| s.r1m),
     ("cpu_seconds_total", MetricKind::Counter, "Processor time of all processors.", |_, s| seconds(s.cpu_total_us)),
-    ("cpu_idle_seconds_total", MetricKind::Counter, "That in which they were idle or waited for disks.", |_, s| {
-        seconds(s.cpu_idle_us)
-    }),
+    (
+        "cpu_idle_seconds_total",
+        MetricKind::Counter,
+        "Time in which processors were idle or waited for disks.",
+        |_, s| seconds(s.cpu_idle_us),
+    ),
     ("io_stalled_seconds_total", MetricKind::Counter, "Time in which some task waited for disks.", |_, s| {
         seconds(s.io_some_us)
     }),
@@ -34,11 +37,15 @@ const FAMILIES: [HostMetric; 12] = [
     ("disk_requests_total", MetricKind::Counter, "Reads and writes of whole disks.", |_, s| {
         Some(s.disk_requests? as f64)
     }),
-    ("nfsd_calls_total", MetricKind::Counter, "Calls that its NFS server has served.", |_, s| {
+    ("nfsd_calls_total", MetricKind::Counter, "Calls that the NFS server of the host has served.", |_, s| {
         Some(s.nfsd_calls? as f64)
     }),
-    ("received_bytes_total", MetricKind::Counter, "Bytes that its interfaces received.", |_, s| net(s, |(rx, _)| rx)),
-    ("sent_bytes_total", MetricKind::Counter, "Bytes that its interfaces sent.", |_, s| net(s, |(_, tx)| tx)),
+    ("received_bytes_total", MetricKind::Counter, "Bytes that the interfaces of the host received.", |_, s| {
+        net(s, |(rx, _)| rx)
+    }),
+    ("sent_bytes_total", MetricKind::Counter, "Bytes that the interfaces of the host sent.", |_, s| {
+        net(s, |(_, tx)| tx)
+    }),
 ];
 
 fn seconds(us: Option<u64>) -> Option<f64> {
@@ -54,11 +61,11 @@ fn net(sample: &HostSample, way: fn((u64, u64)) -> u64) -> Option<f64> {
 pub fn prometheus(hosts: &[String], answers: &[HostReading], slots: impl Fn(&str) -> Option<u32>) -> String {
     let mut metrics = Metrics::default();
     let up = "homing_host_up";
-    metrics.family(up, MetricKind::Gauge, "1 where the host answered.");
+    metrics.family(up, MetricKind::Gauge, "1 if the host answered, else 0.");
     hosts.iter().zip(answers).for_each(|(host, a)| metrics.sample(up, &[("host", host)], u8::from(a.is_ok())));
     let known = || hosts.iter().zip(answers).filter_map(|(host, answer)| Some((host, answer.as_ref().ok()?)));
     let name = "homing_host_slots";
-    metrics.family(name, MetricKind::Gauge, "Tasks at once that a run gives it.");
+    metrics.family(name, MetricKind::Gauge, "Slots of the host: tasks that a run gives it at the same time.");
     known().for_each(|(host, (facts, ..))| {
         metrics.sample(name, &[("host", host)], slots(host).unwrap_or(facts.cores));
     });
