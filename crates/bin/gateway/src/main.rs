@@ -14,23 +14,23 @@ const COMMANDS: &[&str] = &[
     "exec", "check", "make", "volume", "topology", "nodeset",
 ];
 
-/// homing on a member of the cluster, typed on a machine that is none: macOS, a BSD, any Unix with ssh.
+/// Run homing on a member of the cluster from a machine outside of it: macOS, a BSD, any Unix with ssh.
 ///
-/// The words are those of homing, which must be installed on that member. Files, folders and results are the member's;
-/// standard input, output, exit status and Ctrl-C are those of this terminal.
+/// The arguments are those of homing, which must be installed on that member. Files, folders and results are on the
+/// member; standard input, output, exit status and Ctrl-C belong to this terminal.
 #[derive(Parser)]
 #[command(name = "homing-client", version, disable_help_subcommand = true, after_help = AFTER)]
 struct Args {
-    /// The member that runs it, as ssh knows it
+    /// The member that runs the command, as ssh knows it
     #[arg(long, env = "HOMING_GATEWAY", value_name = "HOST")]
     gateway: String,
-    /// The folder there (default: the one of the same name as the current one here)
+    /// The folder on the member [default: the path of the current folder]
     #[arg(long, env = "HOMING_GATEWAY_FOLDER", value_name = "DIR")]
     folder: Option<OsString>,
     /// A command of homing
     #[arg(value_name = "COMMAND")]
     command: String,
-    /// Its words
+    /// The arguments of the command
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORD")]
     words: Vec<OsString>,
 }
@@ -43,9 +43,9 @@ Examples:
   homing-client exec -w 'n[1-8]' uptime
 
 Commands: run, plan, resume, runs, report, usage, top, sub, jobs, kill, peek, wait, where, hosts, exec, check, make,
-volume, topology, nodeset. The others read files of the machine where they are typed: log in to the member for them.
+volume, topology, nodeset. The others read files of the machine on which you type them: log in to the member for them.
 
-Exit status: that of the command; 254 where the member or homing on it is not reached; 255 for a mistake in the words.";
+Exit status: that of the command; 254 if the member or homing on it is unreachable; 255 for a mistake in the arguments.";
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -69,22 +69,24 @@ fn run(args: Args) -> Result<i32, (i32, String)> {
     let (host, command) = (args.gateway, args.command);
     if !COMMANDS.contains(&&*command) {
         let message = format!(
-            "{command:?} is no command that a member can run for this machine; log in there for it, or use one of: {}",
+            "a member cannot run {command:?} for this machine; log in there, or use one of: {}",
             COMMANDS.join(", ")
         );
         return Err((exit::USAGE, message));
     }
     if !homing_os::names::is_ssh_target(&host) {
-        return Err((exit::USAGE, format!("{host:?} is no host that ssh can be given")));
+        return Err((exit::USAGE, format!("{host:?} is not a host name for ssh")));
     }
     let folder = match args.folder {
         Some(folder) => folder,
-        None => std::env::current_dir().map_err(|e| (exit::SYSTEM, format!("the current folder: {e}")))?.into(),
+        None => std::env::current_dir()
+            .map_err(|e| (exit::SYSTEM, format!("reading the name of the current folder: {e}")))?
+            .into(),
     };
     let words: Vec<OsString> = std::iter::once(command.into()).chain(args.words).collect();
     let member = ClusterMember { host, ssh: homing_os::names::ssh_words() };
     let ended = member.run(&Program::Installed, folder.as_bytes(), &words);
-    let ended = ended.map_err(|e| (exit::SYSTEM, format!("host {}: cannot start ssh: {e}", member.host)))?;
+    let ended = ended.map_err(|e| (exit::SYSTEM, format!("host {}: starting ssh: {e}", member.host)))?;
     // ssh reports its own failure, status 255, itself.
     Ok(ended.unwrap_or(exit::SYSTEM))
 }
