@@ -64,7 +64,7 @@ impl Ceph {
     fn of_this_cluster(&self, map: OsdMap) -> Result<OsdMap, String> {
         match ceph::cluster(&self.point) {
             Some(own) if own != map.cluster => Err(format!(
-                "the program ceph asks the cluster {}, and {} is of {own}: name its configuration to the mount",
+                "the program ceph queries the cluster {}, but {} belongs to {own}: mount it with the option conf=FILE",
                 map.cluster,
                 self.point.display()
             )),
@@ -84,7 +84,7 @@ impl Ceph {
 
     fn by_kernel(&self, path: &Path, striping: &Striping, layout: &mut FileLayout) -> Result<(), String> {
         let file = primary::open(path, 0)
-            .map_err(|e| format!("cannot open it, which Ceph wants for telling its place: {e}"))?;
+            .map_err(|e| format!("opening the file, which Ceph needs to report its place: {e}"))?;
         self.speak(path);
         object::place(striping, layout, &mut |_, offset| {
             let replica = |host: String| Replica { host, share: 1.0 };

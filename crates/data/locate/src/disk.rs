@@ -23,9 +23,9 @@ pub(crate) fn of(first: &MountLine, kind: FileSystemKind, copy: Result<bool, Str
         Ok(true) => Arc::new(Local::new()),
         Ok(false) if alone || kind == FileSystemKind::Local => Arc::new(Local::new()),
         Ok(false) if shared.is_some() => Arc::new(UnknownLayout(format!(
-            "it lies on a disk that the hosts of this {fstype} share: none is nearer to it"
+            "it is on a disk that all hosts of this {fstype} share: no host is nearer to it"
         ))),
-        Ok(false) => Arc::new(UnknownLayout(format!("homing does not know how to ask {fstype} where bytes lie"))),
+        Ok(false) => Arc::new(UnknownLayout(format!("homing cannot query {fstype} for the place of bytes"))),
     }
 }
 

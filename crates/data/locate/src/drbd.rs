@@ -76,13 +76,13 @@ fn copy_here(minor: u32, state: Option<&str>) -> Result<(), String> {
     match state {
         Some("UpToDate") => Ok(()),
         Some("Diskless") => {
-            Err(format!("its disk, drbd{minor}, has no copy on this host, which alone can read it: its peers have it"))
+            Err(format!("its disk, drbd{minor}, has copies on its peers only, and only this host can read it"))
         }
-        Some(other) => {
-            Err(format!("the copy of its disk, drbd{minor}, on this host is {other}: parts come from a peer"))
-        }
+        Some(other) => Err(format!(
+            "the copy of its disk, drbd{minor}, on this host is {other}: this host reads parts of it from a peer"
+        )),
         None => {
-            Err(format!("whether its disk, drbd{minor}, has a copy here is told neither by {PROC} nor by drbdsetup"))
+            Err(format!("neither {PROC} nor drbdsetup reports whether its disk, drbd{minor}, has a copy on this host"))
         }
     }
 }
@@ -99,9 +99,9 @@ mod tests {
             11: cs:SyncTarget ro:Primary/Primary ds:Inconsistent/UpToDate C r-----\n";
         let of = |minor| copy_here(minor, disk_state(text, minor).as_deref());
         assert_eq!(of(0), Ok(()));
-        assert!(of(1).is_err_and(|why| why.contains("no copy on this host")));
+        assert!(of(1).is_err_and(|why| why.contains("copies on its peers only")));
         assert!(of(11).is_err_and(|why| why.contains("is Inconsistent")));
-        assert!(of(2).is_err_and(|why| why.contains("neither by")));
+        assert!(of(2).is_err_and(|why| why.contains("neither ")));
         assert_eq!(["drbd0", "drbd12p3", "drbdx", "sda"].map(minor_of), [Some(0), Some(12), None, None]);
     }
 

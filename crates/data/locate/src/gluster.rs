@@ -84,7 +84,7 @@ impl Gluster {
             let Err(why) = cut(definition, bricks, path, layout) else { return };
             length = block.min(layout.size);
             layout.reason =
-                Some(format!("a mount tells the place of its first shard only, and the bricks tell nothing: {why}"));
+                Some(format!("the mount reports the place of its first shard only, and the bricks report none: {why}"));
         }
         match self.whole(definition, bricks, path) {
             Ok(replicas) => layout.extents.push(Extent { offset: 0, length, replicas }),
@@ -143,7 +143,7 @@ fn cut(definition: &Definition, bricks: &Bricks, path: &Path, layout: &mut FileL
     let block = bricks.attribute(definition, &id, c"trusted.glusterfs.shard.block-size");
     let block = match block.as_deref().map(<[u8; 8]>::try_from) {
         Some(Ok(bytes)) => u64::from_be_bytes(bytes).max(shards::SMALLEST),
-        Some(Err(_)) => return Err("its own shard size is not to be read".into()),
+        Some(Err(_)) => return Err("its shard size cannot be read".into()),
         None => layout.size,
     };
     let held = |number| if number == 0 { base.clone() } else { bricks.shard(definition, &id, number) };
@@ -159,8 +159,8 @@ fn query_bricks(definition: &Definition, bricks: &Bricks, path: &Path) -> Result
             let group = &definition.groups[group];
             Ok(replicas(group, holding.iter().map(|brick| &group.bricks[*brick])))
         }
-        ShardLocation::Nowhere => Err("no brick has it any more".into()),
-        ShardLocation::Unknown(why) => Err(format!("a mount does not tell which bricks hold it, and {why}")),
+        ShardLocation::Nowhere => Err("no brick has the file any more".into()),
+        ShardLocation::Unknown(why) => Err(format!("the mount does not report which bricks hold it, and {why}")),
     }
 }
 
@@ -202,7 +202,7 @@ fn known(lines: &[MountLine]) -> VolumeDefinition {
                     let bricks = Bricks::new(&definition, mount);
                     return Ok(GlusterConnections { definition, bricks, mount: mount.into(), graph });
                 }
-                None => why = format!("{} names no bricks", file.display()),
+                None => why = format!("{} lists no bricks", file.display()),
             },
             Err(e) => why = format!("cannot read the volume's definition {}: {e}", file.display()),
         }
@@ -236,9 +236,9 @@ fn folder_of(source: &[u8]) -> &[u8] {
 
 fn explain(error: Errno) -> String {
     match error {
-        Errno::ACCESS => "no permission to read it, which GlusterFS wants for telling its place".into(),
+        Errno::ACCESS => "no permission to read it, which GlusterFS needs to report its place".into(),
         Errno::NOTCONN => "the bricks that hold it are down (gluster volume status)".into(),
-        other => format!("GlusterFS did not tell its place: {}", std::io::Error::from(other)),
+        other => format!("GlusterFS did not report its place: {}", std::io::Error::from(other)),
     }
 }
 

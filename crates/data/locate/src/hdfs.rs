@@ -23,8 +23,8 @@ const KEPT: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(2);
 /// Schemes of words that name files of HDFS.
 const SCHEMES: [&[u8]; 3] = [b"hdfs://", b"webhdfs://", b"swebhdfs://"];
-const NOBODY: &str = "nobody tells the address of this host; a logical name of Hadoop's configuration stands for several \
-                      NameNodes: HOMING_WEBHDFS=HOST:9870 names the active one";
+const NOBODY: &str = "no name service knows the address of this host; if it is a logical name of Hadoop for several \
+                      NameNodes, HOMING_WEBHDFS=HOST:9870 names the active one";
 
 /// Whether a word names a file of HDFS, by its scheme alone. A path with a prepended `cwd` never does.
 pub fn is_named(word: &Path) -> bool {
@@ -75,7 +75,7 @@ impl Hdfs {
     /// NameNode answered.
     pub fn locate(&self, word: &Path, until: Instant) -> Result<FileLayout, String> {
         if !cfg!(feature = "hdfs") {
-            return Err("this homing was built without its feature `hdfs`".into());
+            return Err("this homing was built without the feature `hdfs`".into());
         }
         let (door, path) = word::parse(word.as_os_str().as_encoded_bytes(), self.webhdfs.as_deref())?;
         let mut layout = FileLayout { volume: format!("hdfs:{door}"), ..blank(word) };

@@ -49,7 +49,7 @@ pub enum LocateError {
     #[error("cannot read the mount table /proc/self/mountinfo: {0}")]
     Mounts(std::io::Error),
     /// The path cannot be examined.
-    #[error("cannot look at {path}: {error}")]
+    #[error("cannot examine {path}: {error}")]
     Path {
         /// The given path, with control characters escaped.
         path: String,
@@ -57,7 +57,7 @@ pub enum LocateError {
         error: std::io::Error,
     },
     /// No line of the mount table contains the path.
-    #[error("{0} lies on no file system of the mount table")]
+    #[error("the mount table has no file system for {0}")]
     NoMount(String),
 }
 

@@ -137,7 +137,7 @@ fn lfs(words: &[&str], path: &Path) -> Result<Vec<u8>, String> {
 fn components(path: &Path) -> Result<Vec<Component>, String> {
     let mut value = vec![0; LOV_MOST];
     let by_attribute = match rustix::fs::getxattr(path, c"lustre.lov", &mut value[..]) {
-        Ok(n) => lov::parse(&value[..n]).ok_or_else(|| "its lustre.lov attribute is of no known form".to_string()),
+        Ok(n) => lov::parse(&value[..n]).ok_or_else(|| "its lustre.lov attribute has an unknown form".to_string()),
         Err(e) => Err(format!("cannot read its lustre.lov attribute: {}", std::io::Error::from(e))),
     };
     by_attribute.or_else(|why| {

@@ -50,7 +50,7 @@ impl Moose {
         }
         let door = self.door()?;
         let told = door.open().and_then(|connection| self.chunks_by(connection, asks));
-        told.map_err(|e| format!("the MooseFS mount did not pass the question on to its master ({e})"))
+        told.map_err(|e| format!("the MooseFS mount did not forward the query to its master ({e})"))
     }
 
     fn chunks_by(&self, mut connection: Connection, asks: &[(u32, u32)]) -> std::io::Result<Vec<ChunkState>> {
@@ -104,12 +104,14 @@ fn place(chunks: &[ChunkState], layout: &mut FileLayout) {
             Some(ChunkState::Refused(why)) => {
                 return layout.reason = Some(format!("the MooseFS master answered: {why}"));
             }
-            None => return layout.reason = Some("MooseFS told of fewer chunks than the file's size needs".into()),
+            None => {
+                return layout.reason = Some("MooseFS reported fewer chunks than the size of the file needs".into());
+            }
         }
     }
     layout.reason = match (&lost[..], holes) {
         ([], 0) => None,
-        ([], holes) => Some(format!("{holes} bytes of it are a hole and lie nowhere")),
+        ([], holes) => Some(format!("{holes} bytes of it are a hole and are on no host")),
         (lost, _) => {
             let list: Vec<String> = lost.iter().take(8).map(usize::to_string).collect();
             Some(format!(

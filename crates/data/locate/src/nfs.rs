@@ -47,7 +47,8 @@ impl FileSystem for Nfs {
             return;
         }
         if let Some(layouts) = &self.layouts {
-            let said = format!("data servers of pNFS serve it ({layouts}), and no user is told which of them has it");
+            let said =
+                format!("data servers of pNFS serve it ({layouts}), and the client does not show which of them has it");
             layout.reason = Some(said);
         } else {
             let replicas = vec![Replica { host: self.server.clone(), share: 1.0 }];

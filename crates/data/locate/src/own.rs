@@ -88,7 +88,7 @@ impl LocatorCommand {
             return Err(why);
         }
         let asked = question(files).and_then(|paths| self.locator.run_command(paths));
-        let text = asked.map_err(|e| format!("cannot be asked: {e}"))?.map_err(|silence| {
+        let text = asked.map_err(|e| format!("starting its command: {e}"))?.map_err(|silence| {
             // Ten thousand files must not wait for the command again and again.
             broken().get_or_insert(silence).clone()
         })?;
@@ -158,14 +158,14 @@ impl OwnLocator {
     }
 
     fn failed(&self, status: ExitStatus, why: &str) -> String {
-        let last = why.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+        let last = why.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
         format!("{:?} failed ({status}): {}", self.command, last.trim())
     }
 }
 
 fn ended(child: &mut Child) -> io::Result<(ExitStatus, String)> {
     let mut text = Vec::new();
-    let output = child.stdout.take().expect("a pipe was asked for");
+    let output = child.stdout.take().expect("the command has a pipe");
     output.take(MOST).read_to_end(&mut text)?;
     Ok((child.wait()?, String::from_utf8_lossy(&text).into_owned()))
 }
@@ -173,9 +173,9 @@ fn ended(child: &mut Child) -> io::Result<(ExitStatus, String)> {
 fn read(text: &str, files: usize) -> Result<Vec<LocatorReply>, String> {
     let lines: Vec<&str> = text.lines().collect();
     if lines.len() != files {
-        return Err(format!("it was asked for {files} files and printed {} lines", lines.len()));
+        return Err(format!("it received {files} files but printed {} lines", lines.len()));
     }
-    let answer = |line: &&str| serde_json::from_str(line).map_err(|e| format!("{:.80} is no answer: {e}", line));
+    let answer = |line: &&str| serde_json::from_str(line).map_err(|e| format!("{:.80} is not an answer: {e}", line));
     lines.iter().map(answer).collect()
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn place(layout: &mut FileLayout, answer: LocatorReply) -> Result<(),
     for part in parts {
         let after = part.offset.checked_add(part.length).filter(|_| part.offset >= end && part.length > 0);
         let Some(after) = after else {
-            return Err("its extents are not in order of offset, each after the last".into());
+            return Err("its extents overlap or are not in order of offset".into());
         };
         if part.offset >= layout.size {
             break;
@@ -198,15 +198,15 @@ pub(crate) fn place(layout: &mut FileLayout, answer: LocatorReply) -> Result<(),
         end = after;
     }
     let told: u64 = layout.extents.iter().map(|extent| extent.length).sum();
-    let rest = || format!("where {} of {} bytes lie was not told", layout.size - told, layout.size);
+    let rest = || format!("the place of {} of {} bytes was not reported", layout.size - told, layout.size);
     layout.reason = (told < layout.size).then(|| answer.reason.map_or_else(rest, |why| shown(&why)));
     Ok(())
 }
 
 fn replicas(hosts: Vec<String>) -> Result<Vec<Replica>, String> {
     match hosts.iter().find(|host| !is_host(host)) {
-        Some(odd) => Err(format!("{odd:?} is no name of a host")),
-        None if hosts.is_empty() => Err("an extent lies on no host".into()),
+        Some(odd) => Err(format!("{odd:?} is not a host name")),
+        None if hosts.is_empty() => Err("an extent has no hosts".into()),
         None => Ok(hosts.into_iter().map(|host| Replica { host, share: 1.0 }).collect()),
     }
 }
@@ -254,18 +254,18 @@ mod tests {
             (each(r#"{"reason":"no\u001bkey"}"#), "no\\u{1b}key"),
             (
                 each(r#"{"extents":[{"offset":0,"length":40,"hosts":["b1"]}]}"#),
-                "where 60 of 100 bytes lie was not told",
+                "the place of 60 of 100 bytes was not reported",
             ),
             (
                 each(r#"{"extents":[{"offset":9,"length":1,"hosts":["a"]},{"offset":0,"length":9,"hosts":["a"]}]}"#),
                 "in order",
             ),
             (each(r#"{"extents":[{"offset":1,"length":18446744073709551615,"hosts":["a"]}]}"#), "in order"),
-            (each(r#"{"hosts":["-oProxyCommand=x"]}"#), "\"-oProxyCommand=x\" is no name of a host"),
-            (each(r#"{"extents":[{"offset":0,"length":100,"hosts":[]}]}"#), "an extent lies on no host"),
-            (each("b1"), "b1 is no answer"),
+            (each(r#"{"hosts":["-oProxyCommand=x"]}"#), "\"-oProxyCommand=x\" is not a host name"),
+            (each(r#"{"extents":[{"offset":0,"length":100,"hosts":[]}]}"#), "an extent has no hosts"),
+            (each("b1"), "b1 is not an answer"),
             (each(r#"{"host":["b1"]}"#), "unknown field"),
-            ("true".into(), "it was asked for 1 files and printed 0 lines"),
+            ("true".into(), "it received 1 files but printed 0 lines"),
             ("echo broken >&2; exit 3".into(), "failed (exit status: 3): broken"),
         ] {
             let layout = locator(dir.path(), &command, 30).locate(&file);

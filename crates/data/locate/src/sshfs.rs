@@ -21,7 +21,7 @@ impl Sshfs {
 fn server(line: &MountLine) -> Result<String, String> {
     if FileSystemKind::of(&line.mount) != FileSystemKind::Sshfs {
         let source = plain_source(&line.mount);
-        return Err(format!("its source, {source}, names no host: it may be the end of a tunnel to any"));
+        return Err(format!("its source, {source}, is not a host: it may be the end of a tunnel to any host"));
     }
     let named = nfs::server(&line.mount);
     // Names in another user's configuration are not known.

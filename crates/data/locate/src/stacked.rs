@@ -54,12 +54,12 @@ impl Stacked {
     /// Returns the file below that holds the bytes of this one.
     fn file(&self, asked: &LocateRequest) -> Result<PathBuf, String> {
         if self.locator.depth() > DEEPEST {
-            return Err(format!("more than {DEEPEST} file systems stand on one another"));
+            return Err(format!("more than {DEEPEST} file systems are stacked"));
         }
         match &self.below {
             Below::Layers { folders, lines, metacopy } => layer(asked, folders, lines, *metacopy),
             Below::Branches => branch(asked),
-            Below::Untold => Err("the mount table does not tell the layers of this fuse-overlayfs".into()),
+            Below::Untold => Err("the mount table does not show the layers of this fuse-overlayfs".into()),
             Below::Image(file) => Ok(file.clone()),
         }
     }
@@ -80,7 +80,7 @@ impl FileSystem for Stacked {
                 Some(extent) => layout.extents.push(Extent { offset: 0, length: layout.size, ..extent }),
                 None => {
                     let image = file.display();
-                    layout.reason = Some(format!("it lies in the image {image}, and which part of it is not known"));
+                    layout.reason = Some(format!("it is in the image {image}, at an unknown offset"));
                 }
             },
             _ => (layout.extents, layout.reason, layout.server_path) = (found.extents, found.reason, found.server_path),
@@ -128,7 +128,7 @@ fn split(folders: &[u8]) -> Vec<Vec<u8>> {
 /// Returns the file in the first layer that has it. The path of a layer may lead to another file here, because a
 /// container sees the paths of its own mount namespace.
 fn layer(asked: &LocateRequest, folders: &[PathBuf], lines: &[MountLine], metacopy: bool) -> Result<PathBuf, String> {
-    let unseen = || "the layers of this overlay cannot be seen from here, as those of a container".to_string();
+    let unseen = || "the layers of this overlay are not visible here, as in a container".to_string();
     let real = asked.path.canonicalize().map_err(|e| e.to_string())?;
     let line = mounts::holding(lines, &real).ok_or_else(unseen)?;
     let beneath = real.strip_prefix(line.mount.point.as_path()).map_err(|_| unseen())?;
@@ -156,10 +156,10 @@ fn same(below: &Metadata, above: &Metadata) -> bool {
 fn branch(asked: &LocateRequest) -> Result<PathBuf, String> {
     let mut text = vec![0; libc::PATH_MAX as usize];
     let length = rustix::fs::getxattr(&asked.path, BRANCH, &mut text[..])
-        .map_err(|e| format!("this mergerfs does not tell its branch ({BRANCH}: {e})"))?;
+        .map_err(|e| format!("this mergerfs does not report the branch of the file ({BRANCH}: {e})"))?;
     let file = PathBuf::from(OsStr::from_bytes(&text[..length]));
     let seen = file.symlink_metadata().is_ok_and(|meta| same(&meta, &asked.meta));
-    if seen { Ok(file) } else { Err("the branches of this mergerfs cannot be seen from here".into()) }
+    if seen { Ok(file) } else { Err("the branches of this mergerfs are not visible here".into()) }
 }
 
 /// Returns the image behind a loop device, if a network volume holds it. An image on a disk of this host counts as

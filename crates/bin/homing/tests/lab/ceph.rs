@@ -183,7 +183,7 @@ fn a_container_hides_it(lab: &Lab) {
     let inside = format!("mount -t proc proc /proc && umount -l /old && exec {EXE} where '/f 1'");
     let container = format!("cd /croot && pivot_root . old && {inside}");
     let (status, out, err) = lab.told("n1", &format!("unshare -m -p -f sh -c \"{container}\""));
-    assert!(err.contains("the layers of this overlay cannot be seen from here"), "{status:?} {out} {err}");
+    assert!(err.contains("the layers of this overlay are not visible here"), "{status:?} {out} {err}");
     assert_eq!((status, out.split_whitespace().nth(1)), (Some(254), Some("-")), "{err}");
 }
 
@@ -192,7 +192,7 @@ fn who_may_ask(lab: &Lab) {
     let user = "setpriv --reuid 65534 --clear-groups";
     lab.ok("n3", "chmod 600 /etc/ceph/ceph.client.user.keyring");
     let (_, out, err) = lab.told("n3", &format!("{user} {EXE} where '/data/f 1'"));
-    assert!(err.contains("a key is needed that may read it (mon 'allow r')") && out.contains(" - "), "{out}{err}");
+    assert!(err.contains("a key that may read the map (mon 'allow r')") && out.contains(" - "), "{out}{err}");
     // With `--localize-reads` the client may read each copy, so each is a place.
     lab.ok("n3", "umount /data && ceph-fuse --id user --localize-reads /data");
     let text = lab.ok("n3", &format!("{EXE} where --json '/data/f 1'"));

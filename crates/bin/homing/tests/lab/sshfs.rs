@@ -80,7 +80,7 @@ fn on_a_host() {
     assert_eq!(there("/nas/contract/plain"), None, "only its host knows where a home is");
     // The ends of tunnels: this host cannot know whose files these are.
     for (path, why) in
-        [("/tunnel/f", "ssh reaches tunnel as localhost"), ("/here/f", "its source, localhost:/scratch, names no host")]
+        [("/tunnel/f", "ssh reaches tunnel as localhost"), ("/here/f", "its source, localhost:/scratch, is not a host")]
     {
         let layout = locator.locate(Path::new(path));
         assert!(

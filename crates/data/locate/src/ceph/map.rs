@@ -57,9 +57,7 @@ pub(super) fn query_map(options: &[String]) -> Result<OsdMap, String> {
     let mut ceph = Command::new("ceph");
     ceph.args(options).args(["--connect-timeout", PATIENCE, "osd", "getmap"]).stdin(Stdio::null());
     let map = output(ceph).map_err(|why| {
-        format!(
-            "where its objects lie is in the OSD map, for which a key is needed that may read it (mon 'allow r'): {why}"
-        )
+        format!("homing needs the OSD map to find its objects, and a key that may read the map (mon 'allow r'): {why}")
     })?;
     let dump = tool(&map, &["--dump", "json"])?;
     let groups = tool(&map, &["--test-map-pgs-dump-all"])?;
@@ -75,8 +73,8 @@ fn tool(map: &[u8], words: &[&str]) -> Result<Vec<u8>, String> {
         Ok(file)
     });
     let mut command = Command::new("osdmaptool");
-    command.arg("/dev/stdin").args(words).stdin(filled.map_err(|e| format!("cannot keep the OSD map: {e}"))?);
-    output(command).map_err(|why| format!("where its objects lie is computed by osdmaptool (package ceph-base): {why}"))
+    command.arg("/dev/stdin").args(words).stdin(filled.map_err(|e| format!("keeping the OSD map in memory: {e}"))?);
+    output(command).map_err(|why| format!("homing needs osdmaptool (package ceph-base) to find its objects: {why}"))
 }
 
 fn output(mut command: Command) -> Result<Vec<u8>, String> {
@@ -87,7 +85,7 @@ fn output(mut command: Command) -> Result<Vec<u8>, String> {
     }
     let said = String::from_utf8_lossy(&done.stderr);
     // The last line is `ceph`'s own message; others are from its libraries, with times and addresses.
-    Err(format!("{name}: {}", shown(said.trim().lines().last().unwrap_or("it said nothing"))))
+    Err(format!("{name}: {}", shown(said.trim().lines().last().unwrap_or("it printed nothing"))))
 }
 
 #[derive(Deserialize)]
@@ -128,7 +126,8 @@ struct DumpedOsd {
 }
 
 fn read(dump: &[u8], groups: &str) -> Result<OsdMap, String> {
-    let dump: Dump = serde_json::from_slice(dump).map_err(|e| format!("osdmaptool's JSON is of no known form: {e}"))?;
+    let dump: Dump =
+        serde_json::from_slice(dump).map_err(|e| format!("the JSON of osdmaptool has an unknown form: {e}"))?;
     let up = dump.osds.iter().filter(|osd| osd.up == 1);
     let osds = up.filter_map(|osd| Some((osd.osd, address(&osd.public_addr)?))).collect();
     let pools = dump.pools.iter().map(|pool| (pool.pool, pool.read(&dump.erasure_code_profiles))).collect();
@@ -140,8 +139,10 @@ impl DumpedPool {
         let profile = profiles.get(&self.erasure_code_profile).filter(|_| self.kind == ERASURE);
         let shards = profile.and_then(|profile| profile.get("k")?.parse::<f64>().ok());
         let odd = match () {
-            () if self.object_hash != RJENKINS => Some("has another hash than rjenkins"),
-            () if self.kind == ERASURE && shards.is_none() => Some("has an erasure code of no known number of parts"),
+            () if self.object_hash != RJENKINS => Some("uses another hash than rjenkins"),
+            () if self.kind == ERASURE && shards.is_none() => {
+                Some("has an erasure code with an unknown number of parts")
+            }
             () if self.read_tier >= 0 => Some("is read through a cache tier"),
             () if !self.flags_names.split(',').any(|flag| flag == "hashpspool") => Some("lacks the flag hashpspool"),
             () => None,
@@ -175,7 +176,7 @@ impl OsdMap {
         let pool = by_name.or_else(|| self.pools.get(&name.parse().ok()?));
         let pool = pool.ok_or_else(|| format!("the OSD map has no pool {name:?}"))?;
         match pool.odd {
-            Some(odd) => Err(format!("its pool {name:?} {odd}, of which homing cannot compute where objects lie")),
+            Some(odd) => Err(format!("its pool {name:?} {odd}, so homing cannot compute the places of its objects")),
             None => Ok(pool),
         }
     }
@@ -193,8 +194,8 @@ impl OsdMap {
         let whole = space.map_or(object.to_string(), |space| [space, BETWEEN, object].concat());
         let number = hash::group(hash::rjenkins(whole.as_bytes()), pool.groups);
         let acting = self.groups.get(&(pool.number, number));
-        let acting = acting
-            .ok_or_else(|| format!("osdmaptool tells nothing of the placement group {}.{number:x}", pool.number))?;
+        let acting =
+            acting.ok_or_else(|| format!("osdmaptool does not list the placement group {}.{number:x}", pool.number))?;
         // With an erasure code the primary gathers all shards. Clients read nothing from hosts of other shards.
         let all = from != ReadFrom::Primary && pool.share == 1.0;
         let osds = if all { acting.all.clone() } else { vec![acting.primary] };

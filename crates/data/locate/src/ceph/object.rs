@@ -29,7 +29,7 @@ impl Striping {
         })?;
         let text = String::from_utf8_lossy(&value[..length]).into_owned();
         Striping::parse(text.trim_end_matches('\0'))
-            .ok_or_else(|| format!("its layout is of no known form: {}", text.escape_debug()))
+            .ok_or_else(|| format!("its layout has an unknown form: {}", text.escape_debug()))
     }
 
     /// Parses `stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data[ pool_namespace=a]`.
@@ -98,7 +98,7 @@ pub(super) fn place(striping: &Striping, layout: &mut FileLayout, of_object: &mu
     }
     if lost > 0 {
         layout.reason =
-            Some(format!("no OSD that is up has {lost} bytes of it; ceph health detail tells which are down"));
+            Some(format!("no OSD that is up has {lost} bytes of it; ceph health detail shows which are down"));
     }
 }
 

@@ -48,14 +48,15 @@ pub(super) fn address(file: &File, offset: u64) -> Result<Option<String>, String
     // SAFETY: the number contains the structure's size, and the kernel writes no more than that.
     let status = unsafe { libc::ioctl(file.as_raw_fd(), GET_LOCATION as _, &mut location) };
     if status < 0 {
-        return Err(format!("Ceph's client does not tell its place: {}", io::Error::last_os_error()));
+        return Err(format!("Ceph's client does not report its place: {}", io::Error::last_os_error()));
     }
     if location.osd < 0 {
         return Ok(None);
     }
     let bytes: Vec<u8> = location.address.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let told = ip(&bytes).map(|ip| ip.to_string());
-    told.map(Some).ok_or_else(|| format!("Ceph's client tells an address of no known family for OSD {}", location.osd))
+    told.map(Some)
+        .ok_or_else(|| format!("Ceph's client reports an address of an unknown family for OSD {}", location.osd))
 }
 
 /// Reads the address of a `sockaddr_in` or a `sockaddr_in6`.

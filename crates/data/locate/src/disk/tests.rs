@@ -43,7 +43,7 @@ fn gfs2_and_ocfs2_lie_on_no_host() {
         "ocfs2 /dev/sdb1 rw,_netdev,heartbeat=local,nointr,data=ordered,errors=remount-ro,atime_quantum=60,coherency=full",
         "ocfs2 /dev/sdb1 rw,heartbeat=global,coherency=full,user_xattr,acl",
     ] {
-        assert!(reason(on_disk(told, Ok(false))).contains("share: none is nearer"), "{told}");
+        assert!(reason(on_disk(told, Ok(false))).contains("share: no host is nearer"), "{told}");
         let kind = FileSystemKind::of(&parse(format!("1 0 0:1 / /d rw - {told}\n").as_bytes())[0].mount);
         assert!(kind == FileSystemKind::Other && kind.is_network(), "other hosts see the same files");
     }

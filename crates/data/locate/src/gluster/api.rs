@@ -54,7 +54,7 @@ impl Api {
 
 /// musl's programs are static, and load no library.
 const STATIC: &str =
-    if cfg!(target_env = "musl") { ", and a homing that is not static: `cargo install homing`" } else { "" };
+    if cfg!(target_env = "musl") { ", and a homing that is not linked statically: `cargo install homing`" } else { "" };
 
 fn api() -> Result<&'static Api, String> {
     static API: OnceLock<Result<Api, String>> = OnceLock::new();

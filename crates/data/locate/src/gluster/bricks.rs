@@ -148,7 +148,7 @@ fn data(definition: &Definition) -> impl Iterator<Item = (usize, usize)> {
 
 fn explain(brick: &Brick, error: &io::Error) -> String {
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => format!("brick {}:{} lets only others look", brick.host, brick.dir),
+        Some(libc::EACCES | libc::EPERM) => format!("brick {}:{} refuses this user", brick.host, brick.dir),
         Some(libc::ENOTCONN) => format!("brick {}:{} is down", brick.host, brick.dir),
         _ => format!("brick {}:{}: {error}", brick.host, brick.dir),
     }

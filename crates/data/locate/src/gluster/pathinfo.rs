@@ -49,7 +49,7 @@ pub(super) fn holders<'d>(
     if bricks.is_empty() {
         let hosts: Vec<String> = named.iter().map(|t| t.host.escape_debug().to_string()).collect();
         return Err(format!(
-            "its brick's server calls itself {}, which is no host of the volume's definition by name or address",
+            "the server of its brick calls itself {}, which the volume's definition does not have as a name or an address",
             hosts.join(", ")
         ));
     }

@@ -47,7 +47,7 @@ pub(super) fn place(
     let beyond = cut.size.saturating_sub(MOST.saturating_mul(cut.block));
     let reason = match (unknown, beyond) {
         (0, 0) => None,
-        (0, beyond) => Some(format!("only its first {MOST} shards were asked for: {beyond} bytes lie beyond them")),
+        (0, beyond) => Some(format!("homing queried only its first {MOST} shards: {beyond} bytes are beyond them")),
         (unknown, _) => Some(format!("{unknown} of its bytes could not be placed: {why}")),
     };
     (extents, reason)
@@ -108,6 +108,6 @@ mod tests {
         assert_eq!(extents.len(), 1);
         assert_eq!(reason.unwrap(), "15 of its bytes could not be placed: brick x is down");
         let (_, reason) = placed(10 * (MOST + 1), &|_| ShardLocation::At(0, vec![0]));
-        assert!(reason.unwrap().contains("10 bytes lie beyond"));
+        assert!(reason.unwrap().contains("10 bytes are beyond"));
     }
 }

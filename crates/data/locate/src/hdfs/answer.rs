@@ -10,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 fn json(answer: &HttpResponse) -> Result<Value, String> {
-    serde_json::from_slice(&answer.body).map_err(|e| format!("its answer is no JSON: {e}"))
+    serde_json::from_slice(&answer.body).map_err(|e| format!("its answer is not JSON: {e}"))
 }
 
 /// Returns the length of a file (GETFILESTATUS). The inner error is whether no such file exists, and why
@@ -26,11 +26,11 @@ pub(super) fn size(answer: &HttpResponse) -> Result<Result<u64, (bool, String)>,
     match (file["type"].as_str(), file["length"].as_u64(), file["ecPolicy"].as_str()) {
         (Some("DIRECTORY"), ..) => Ok(Err((false, "it is a directory of HDFS; name the files in it".into()))),
         (Some("FILE"), Some(_), Some(policy)) => {
-            let reason = format!("it is erasure-coded ({policy:.40}): no DataNode has a block of it whole");
+            let reason = format!("it is erasure-coded ({policy:.40}): no DataNode has a whole block of it");
             Ok(Err((false, shown(&reason))))
         }
         (Some("FILE"), Some(length), None) => Ok(Ok(length)),
-        _ => Err("its answer tells no file's type and length".into()),
+        _ => Err("its answer has no type and length of a file".into()),
     }
 }
 
@@ -39,7 +39,7 @@ fn failure(HttpResponse { status, body }: &HttpResponse) -> String {
     let said = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let said = &said["RemoteException"];
     match (status, said["exception"].as_str(), said["message"].as_str()) {
-        (401, ..) => "it wants a login (Kerberos), which homing has not (HTTP status 401)".into(),
+        (401, ..) => "it requires a login (Kerberos), which homing does not support (HTTP status 401)".into(),
         (_, Some(kind), Some(message)) => shown(&format!("{kind}: {message:.300}")),
         _ => format!("HTTP status {status}; is this the port of WebHDFS?"),
     }
@@ -53,13 +53,13 @@ pub(super) fn blocks(layout: &mut FileLayout, answer: &HttpResponse, near: &str)
     }
     let told = json(answer)?;
     let now = told["BlockLocations"]["BlockLocation"].as_array();
-    let all = now.or_else(|| told["LocatedBlocks"]["locatedBlocks"].as_array()).ok_or("its answer tells no blocks")?;
+    let all = now.or_else(|| told["LocatedBlocks"]["locatedBlocks"].as_array()).ok_or("its answer has no blocks")?;
     let (mut parts, mut lost) = (Vec::new(), None);
     for block in all {
         let (part, corrupt) = part(block, near).ok_or("a block of its answer has no place, length or address")?;
         if corrupt || part.hosts.is_empty() {
             let at = part.offset;
-            lost.get_or_insert_with(|| format!("no DataNode that is up has a sound copy of the block at byte {at}"));
+            lost.get_or_insert_with(|| format!("no DataNode that is up has a valid copy of the block at byte {at}"));
         } else {
             parts.push(part);
         }

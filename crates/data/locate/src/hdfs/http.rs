@@ -113,13 +113,13 @@ fn is_whole(bytes: &[u8]) -> bool {
 
 /// Parses a complete answer; rejects one that was cut off.
 pub(super) fn parse(bytes: &[u8]) -> io::Result<HttpResponse> {
-    let (status, head, body) = parts(bytes).ok_or_else(|| odd("it does not answer as HTTP does"))?;
+    let (status, head, body) = parts(bytes).ok_or_else(|| odd("its answer is not HTTP"))?;
     let whole = match (header(&head, "transfer-encoding"), header(&head, "content-length")) {
         (Some("chunked"), _) => joined(body),
         (_, Some(length)) => length.parse().ok().and_then(|length| Some(body.get(..length)?.to_vec())),
         _ => Some(body.to_vec()),
     };
-    Ok(HttpResponse { status, body: whole.ok_or_else(|| odd("its answer is cut off"))? })
+    Ok(HttpResponse { status, body: whole.ok_or_else(|| odd("its answer is incomplete"))? })
 }
 
 /// Joins the chunks of a body; `None` without its last chunk, which is empty.

@@ -35,7 +35,7 @@ pub(super) fn parse(word: &[u8], webhdfs: Option<&str>) -> Result<(Door, Vec<u8>
     };
     if door.port == HTTPS {
         return Err(format!(
-            "WebHDFS by HTTPS (port {HTTPS}) is not for homing; webhdfs://HOST:PORT/PATH, by HTTP ({HTTP})"
+            "homing does not support WebHDFS by HTTPS (port {HTTPS}); use webhdfs://HOST:PORT/PATH, by HTTP ({HTTP})"
         ));
     }
     // As in Hadoop: single slashes, and none at the end.
@@ -48,7 +48,7 @@ fn door(text: &str) -> Result<Door, String> {
     let (host, port) = text.split_once(':').map_or((text, Ok(HTTP)), |(host, port)| (host, port.parse()));
     match (port, is_host(host)) {
         (Ok(port), true) if port > 0 => Ok(Door { host: host.into(), port }),
-        _ => Err(format!("{text:?} is no HOST or HOST:PORT of a NameNode; HOMING_WEBHDFS=HOST:{HTTP} names one")),
+        _ => Err(format!("{text:?} is not HOST or HOST:PORT of a NameNode; HOMING_WEBHDFS=HOST:{HTTP} names one")),
     }
 }
 

@@ -71,15 +71,15 @@ fn why_none(here: &[&Component], range: (u64, u64)) -> String {
         return "its data was moved to an archive (HSM); reading the file brings it back".into();
     }
     match here {
-        [] => format!("its layout does not tell of the bytes from {}", range.0),
-        _ => format!("no mirror of the bytes from {} is up to date and on line, or nothing was written there", range.0),
+        [] => format!("its layout does not describe the bytes from {}", range.0),
+        _ => format!("no mirror of the bytes from {} is up to date and online, or nothing was written there", range.0),
     }
 }
 
 fn host_of(targets: &Targets, ost: u32) -> Result<&str, String> {
     let known = targets.osts.get(&ost).map(String::as_str);
     known.ok_or_else(|| {
-        format!("the client does not tell which host serves OST{ost:04x}; lctl get_param osc.*.ost_conn_uuid")
+        format!("the client does not report which host serves OST{ost:04x}; see lctl get_param osc.*.ost_conn_uuid")
     })
 }
 
@@ -119,10 +119,11 @@ fn shares(
     match component.pattern {
         Pattern::Raid0 => striped(component, targets, range),
         Pattern::Mdt => {
-            let host = mds().ok_or("its bytes are on a metadata target, and no table tells which host serves that")?;
+            let host = mds()
+                .ok_or("its bytes are on a metadata target, and the client does not report which host serves that")?;
             Ok(Shares::from([(host, range.1 - range.0)]))
         }
-        Pattern::Foreign => Err("its layout is foreign: another system has the bytes".into()),
+        Pattern::Foreign => Err("its layout is foreign: another system stores the bytes".into()),
         Pattern::Other(number) => Err(format!("its layout has the pattern {number:#x}, which homing does not know")),
     }
 }

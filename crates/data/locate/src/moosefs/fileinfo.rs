@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 /// Returns the chunks of one file.
 pub(super) fn chunks(path: &Path) -> Result<Vec<ChunkState>, String> {
     // Absolute, so that no name is taken for an option.
-    let path = std::path::absolute(path).map_err(|e| format!("cannot tell the working directory: {e}"))?;
+    let path = std::path::absolute(path).map_err(|e| format!("reading the working directory: {e}"))?;
     let mut program = Command::new("mfsfileinfo");
     let asked = program.arg(&path).env("LC_ALL", "C").stdin(Stdio::null()).output();
     let asked = asked.map_err(|e| format!("cannot run mfsfileinfo: {e}"))?;
     parse(&asked.stdout, path.as_os_str().as_bytes()).ok_or_else(|| {
         let said = String::from_utf8_lossy(if asked.stderr.is_empty() { &asked.stdout } else { &asked.stderr });
-        format!("mfsfileinfo did not tell it: {}", said.trim().escape_debug())
+        format!("mfsfileinfo did not report it: {}", said.trim().escape_debug())
     })
 }
 

@@ -76,10 +76,10 @@ impl Door {
     }
 
     fn parse(bytes: &[u8]) -> Result<Door, String> {
-        let [a, b, c, d, p, q, rest @ ..] = bytes else { return Err("it is no MooseFS master's address".into()) };
+        let [a, b, c, d, p, q, rest @ ..] = bytes else { return Err("it has no address of a MooseFS master".into()) };
         let [session, version] = match rest {
             [s0, s1, s2, s3, v0, v1, v2, v3] => [[*s0, *s1, *s2, *s3], [*v0, *v1, *v2, *v3]].map(u32::from_be_bytes),
-            _ => return Err("this MooseFS does not tell its version, and is too old for homing".into()),
+            _ => return Err("this MooseFS does not report its version, and is too old for homing".into()),
         };
         if version < LEAST_VERSION {
             return Err("this MooseFS is older than 3.0.26".into());
@@ -101,7 +101,7 @@ impl Door {
         connection.from.get_mut().write_all(&packet(REGISTER, &body))?;
         match connection.receive()? {
             (REGISTERED, body) if body == [0] => Ok(connection),
-            (kind, body) => Err(garbled(format!("message {kind} {body:?} to our registration"))),
+            (kind, body) => Err(garbled(format!("message {kind} {body:?} in reply to the registration"))),
         }
     }
 }
@@ -128,11 +128,11 @@ impl Connection {
             for nth in 0..some.len() as u32 {
                 let (kind, body) = self.receive()?;
                 let answer = (kind == CHECKED).then_some(body).filter(|b| b.len() > 4);
-                let body = answer.ok_or_else(|| garbled(format!("message {kind} to our question")))?;
+                let body = answer.ok_or_else(|| garbled(format!("message {kind} in reply to the query")))?;
                 if body[..4] != first.wrapping_add(nth).to_be_bytes() {
-                    return Err(garbled("an answer to a question that was not asked".into()));
+                    return Err(garbled("an answer to a query that homing did not send".into()));
                 }
-                chunks.push(chunk(&body[4..]).ok_or_else(|| garbled("an answer of odd length".into()))?);
+                chunks.push(chunk(&body[4..]).ok_or_else(|| garbled("an answer of unexpected length".into()))?);
             }
         }
         Ok(chunks)

@@ -172,7 +172,7 @@ impl Ground {
     pub fn image(&self) -> io::Result<CallOutput> {
         loop {
             let answer = self.homing(&["snapshot", "src"])?;
-            if answer.status == 0 || !answer.text.contains("there is an image") {
+            if answer.status == 0 || !answer.text.contains(" already: image = ") {
                 return Ok(answer);
             }
             sleep(Duration::from_millis(200));
