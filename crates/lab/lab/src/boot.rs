@@ -25,7 +25,7 @@ pub(crate) fn boot(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     let mut nspawn = start(plan, host)?;
     let until = Instant::now() + PATIENCE;
     wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
-    let leader = wait(host, &mut nspawn, until, "it has no first process", || process::leader_of(host))?;
+    let leader = wait(host, &mut nspawn, until, "its first process is missing", || process::leader_of(host))?;
     // Only after the boot: the first process exists earlier than the link.
     if let Some(rate) = plan.spec.link_bits_per_s {
         net::shape(host, leader, rate)?;

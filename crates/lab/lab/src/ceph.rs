@@ -29,7 +29,7 @@ pub(crate) fn make(plan: &LabPlan, shape: CephSpec) -> Result<()> {
         write(&etc.join("etc/ceph/ceph.conf"), &conf_text(plan, shape, &cluster), 0o644)?;
         write(&etc.join(&KEYS[1..]), &keys, 0o640)?;
         write(&etc.join(&USER_KEY[1..]), &user, 0o644)?;
-        output(plan, host, "giving Ceph its keys", &["chown", "root:ceph", KEYS]).map(drop)
+        output(plan, host, "copying the keys of Ceph", &["chown", "root:ceph", KEYS]).map(drop)
     })?;
     script(plan, first, "starting Ceph's monitor", &start_monitor(first, &cluster))?;
     let osds = hosts.iter().filter(|host| !host.mounts_by_its_kernel());
@@ -158,7 +158,7 @@ const HEALTH: &str = "printf 'health\nmds stat\n' | ceph --connect-timeout 20";
 fn wait_until_healthy(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
-        let asked = output(plan, first, "asking Ceph for its health", &["sh", "-c", HEALTH]);
+        let asked = output(plan, first, "querying the health of Ceph", &["sh", "-c", HEALTH]);
         let said = match asked {
             Ok(text) if text.contains("HEALTH_OK") && text.contains("up:active") => return Ok(()),
             Ok(text) => text,

@@ -65,7 +65,7 @@ fn raise(args: &Demo, tell: &dyn Fn(&str)) -> Result<LabPlan, Failure> {
         ..LabSpec::default()
     };
     tell(&format!(
-        "raising four hosts with links of {} Mbit/s and a GlusterFS volume of 2x2 bricks",
+        "starting four hosts with links of {} Mbit/s and a GlusterFS volume of 2x2 bricks",
         args.link / 1_000_000
     ));
     Ok(crate::up_with(&spec, tell)?)
@@ -78,10 +78,10 @@ fn compare(args: &Demo, plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<i32, Fail
     }
     tell(&format!("writing {} files of {} bytes to /data/demo", args.files, args.size));
     let files = write_input(args, plan)?;
-    tell("\n== placed in turn, wherever the data lies");
-    tell("emptying the caches of this machine, then running the batch: what is still to be written comes first");
+    tell("\n== tasks placed in turn, regardless of their data");
+    tell("emptying the caches of this machine, which first writes pending data; then running the batch");
     let (status_turn, turn) = batch(args, plan, &files, &["--no-locality"])?;
-    tell("\n== placed next to the data");
+    tell("\n== tasks placed next to their data");
     let (status_near, near) = batch(args, plan, &files, &[])?;
     let status = status_turn.max(status_near);
     if status == 0 {
@@ -159,7 +159,7 @@ fn batch(args: &Demo, plan: &LabPlan, files: &[String], options: &[&str]) -> Res
 /// The home of n1 is removed with the lab.
 fn keep_journals(args: &Demo, plan: &LabPlan) -> Result<(), Failure> {
     let own = &args.journals;
-    let doing = |e: std::io::Error| Failure::system(format!("bringing the journal from n1 to {}: {e}", own.display()));
+    let doing = |e: std::io::Error| Failure::system(format!("copying the journal from n1 to {}: {e}", own.display()));
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(own).map_err(doing)?;
     let mut there = crate::exec(&plan.spec.name, "n1")?;
     there.args(["tar", "--create", "--directory", RUNS, "."]);
@@ -172,7 +172,7 @@ fn keep_journals(args: &Demo, plan: &LabPlan) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::system(format!(
-        "bringing the journal from n1 to {}: tar ended with {packed} there, {unpacked} here",
+        "copying the journal from n1 to {}: tar ended with {packed} there, {unpacked} here",
         own.display()
     )))
 }

@@ -67,7 +67,7 @@ fn kill(name: &str, remaining: impl Fn() -> BTreeSet<i32>) -> Result<()> {
     if left.is_empty() {
         return Ok(());
     }
-    Err(LabError::Left { name: name.into(), left: format!("processes {left:?} do not die; see /proc/PID/stack") })
+    Err(LabError::Left { name: name.into(), left: format!("processes {left:?} do not end; see /proc/PID/stack") })
 }
 
 /// Waits until a table is free of the lab.

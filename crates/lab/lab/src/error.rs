@@ -75,7 +75,7 @@ pub enum LabError {
         console: String,
     },
     /// Something could not be removed.
-    #[error("lab {name} is not gone: {left}")]
+    #[error("lab {name} is not completely removed: {left}")]
     Left {
         /// Lab name.
         name: String,

@@ -52,7 +52,7 @@ fn mount(plan: &LabPlan, host: &HostPlan) -> Result<()> {
 pub(crate) fn join(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     serve(plan, host)?;
     let until = Instant::now() + PATIENCE;
-    let alive = || output(plan, host, "looking at /data", &["sh", "-c", "mountpoint -q /data && ls /data"]);
+    let alive = || output(plan, host, "reading the folder /data", &["sh", "-c", "mountpoint -q /data && ls /data"]);
     while alive().is_err() {
         let _ = output(plan, host, "unmounting /data", &["umount", "-l", "/data"]);
         match mount(plan, host) {
@@ -70,7 +70,7 @@ fn wait_for_peers(plan: &LabPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     on_each(plan, |h| {
         loop {
-            let said = output(plan, h, "asking for gluster peers", &["gluster", "--mode=script", "peer", "status"])?;
+            let said = output(plan, h, "querying the gluster peers", &["gluster", "--mode=script", "peer", "status"])?;
             let joined = said.matches("Peer in Cluster (Connected)").count();
             if joined + 1 == plan.spec.hosts as usize {
                 return Ok(());

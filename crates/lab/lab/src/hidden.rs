@@ -47,7 +47,7 @@ fn white_out(lower: &Path, upper: &Path, path: &Path) -> Result<()> {
         // A folder of the upper layer would show its own owner and mode, so it gets those of the lower one.
         let meta = below.metadata().doing("reading", &below)?;
         fs::create_dir(&above).doing("making", &above)?;
-        chown(&above, Some(meta.uid()), Some(meta.gid())).doing("giving away", &above)?;
+        chown(&above, Some(meta.uid()), Some(meta.gid())).doing("changing the owner of", &above)?;
         fs::set_permissions(&above, Permissions::from_mode(meta.mode() & 0o7777)).doing("protecting", &above)?;
     }
     let above = upper.join(path);

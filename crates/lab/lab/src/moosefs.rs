@@ -83,7 +83,7 @@ fn start_master(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     // The content of metadata.mfs.empty of the package.
     fs::write(&empty, "MFSM NEW").doing("writing", &empty)?;
     on_each(plan, |h| {
-        output(plan, h, "giving the MooseFS folders to their user", &["chown", "-R", "mfs:mfs", "/scratch/moosefs"])
+        output(plan, h, "changing the owner of the MooseFS folders", &["chown", "-R", "mfs:mfs", "/scratch/moosefs"])
             .map(drop)
     })?;
     output(plan, first, "starting the MooseFS master", &["systemctl", "start", "moosefs-master"]).map(drop)
@@ -103,7 +103,7 @@ fn wait_for_chunkservers(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let words = ["mfscli", "-H", "n1", "-p", "-s", "|", "-SCS"];
     loop {
         // Right after its start the master does not answer yet.
-        let said = output(plan, first, "asking for the chunkservers", &words).unwrap_or_default();
+        let said = output(plan, first, "querying the chunkservers", &words).unwrap_or_default();
         let joined = said.lines().filter(|line| has_space(line)).count();
         if joined == plan.spec.hosts as usize {
             return Ok(());

@@ -49,7 +49,7 @@ pub(crate) fn forget(etc: &Path) -> Result<()> {
 /// Writes a key that munge alone may read.
 pub(crate) fn write_key(path: &Path, key: &str) -> Result<()> {
     write(path, key, 0o400)?;
-    run("giving munge its key", "chown", &["munge:munge".as_ref(), path.as_os_str()]).map(drop)
+    run("copying the munge key", "chown", &["munge:munge".as_ref(), path.as_os_str()]).map(drop)
 }
 
 /// Returns a key for the munge of all hosts. munge takes any bytes; the key is text because the lab writes hosts'
@@ -119,7 +119,7 @@ fn wait_until_idle(plan: &LabPlan, first: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {
         let asked =
-            output(plan, first, "asking Slurm for its nodes", &["sinfo", "-h", "-N", "-p", "lab", "-o", "%N %T"]);
+            output(plan, first, "querying the nodes of Slurm", &["sinfo", "-h", "-N", "-p", "lab", "-o", "%N %T"]);
         let said = match &asked {
             Ok(text) if text.lines().filter(|l| l.ends_with(" idle")).count() == plan.spec.hosts as usize => {
                 return Ok(());

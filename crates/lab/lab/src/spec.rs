@@ -23,7 +23,7 @@ impl FromStr for DiskModel {
             "hdd" => Ok(DiskModel::Hdd(1)),
             _ => match s.strip_prefix("hdd/").and_then(|times| times.parse().ok()).filter(|times| *times > 0) {
                 Some(times) => Ok(DiskModel::Hdd(times)),
-                None => Err(format!("unknown disk model {s:?}; there are plain, hdd, and hdd/5, five times as slow")),
+                None => Err(format!("unknown disk model {s:?}: use plain, hdd, or hdd/5 (five times as slow)")),
             },
         }
     }
@@ -134,7 +134,7 @@ impl FromStr for Guests {
         match s {
             "qemu" => Ok(Guests::Qemu),
             "uml" => Ok(Guests::Uml),
-            _ => Err(format!("no guests are made by {s:?}; write qemu or uml")),
+            _ => Err(format!("unknown kind of guest {s:?}: write qemu or uml")),
         }
     }
 }
@@ -225,7 +225,7 @@ impl LabSpec {
         let at_data = [self.gluster.is_some(), self.moosefs.is_some(), self.ceph.is_some()];
         let volumes = at_data.iter().filter(|asked| **asked).count();
         if self.nfs.is_some() && (volumes > 0 || self.slurm) {
-            return refuse("hosts of a lab with NFS are guests without systemd; they run nothing else".into());
+            return refuse("hosts of a lab with NFS are guests without systemd; they run no other service".into());
         }
         if self.nfs.is_some() && self.hosts < 2 {
             return refuse("a lab with NFS has a server and at least one client".into());
@@ -234,14 +234,14 @@ impl LabSpec {
             return refuse("the kind of guests is chosen in a lab with NFS alone".into());
         }
         if volumes > 1 {
-            return refuse("GlusterFS, MooseFS and CephFS are all to be mounted at /data; ask for one of them".into());
+            return refuse("GlusterFS, MooseFS and CephFS have the same mount point, /data: choose one of them".into());
         }
         if self.has_kernel_client() && self.slurm {
-            return refuse("the guest beside Ceph's hosts has no systemd, and is no node of Slurm's".into());
+            return refuse("the guest beside Ceph's hosts has no systemd, and cannot be a node of Slurm".into());
         }
         let osds = self.hosts - u32::from(self.has_kernel_client());
         if let Some(size) = self.ceph.map(|ceph| ceph.size).filter(|size| *size > osds) {
-            return refuse(format!("size {size} needs as many hosts, one copy each; the lab has {osds} for them"));
+            return refuse(format!("size {size} needs {size} hosts, one copy each; the lab has {osds} for them"));
         }
         if self.ceph.is_some() && self.disk_bytes < LEAST_OSD {
             return refuse(format!(
@@ -250,7 +250,7 @@ impl LabSpec {
             ));
         }
         if let Some(goal) = self.moosefs.map(|m| m.goal).filter(|goal| *goal > self.hosts) {
-            return refuse(format!("goal {goal} needs as many hosts, one copy each; the lab has {}", self.hosts));
+            return refuse(format!("goal {goal} needs {goal} hosts, one copy each; the lab has {}", self.hosts));
         }
         let Some(g) = self.gluster else { return Ok(()) };
         let sets = g.sets.unwrap_or(self.hosts / g.replica);
@@ -277,12 +277,14 @@ pub fn check_name(name: &str) -> Result<()> {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         && !name.starts_with('-');
     if FILES_OF_A_GROUP.contains(&name) {
-        return Err(LabError::Request(format!("{name:?} is no lab name: control groups have a file of that name")));
+        return Err(LabError::Request(format!(
+            "{name:?} cannot be a lab name: control groups have a file of that name"
+        )));
     }
     if fits {
         return Ok(());
     }
-    Err(LabError::Request(format!("{name:?} is no lab name; use up to 32 letters, digits, - and _")))
+    Err(LabError::Request(format!("{name:?} is not a lab name: use up to 32 letters, digits, - and _")))
 }
 
 /// Splits `12.5mbit` into number and lower-case unit.

@@ -21,7 +21,7 @@ const FIRST: &str = "/etc/homing-uml-init";
 pub(crate) fn hint() -> &'static str {
     let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     if processors.contains(" amx_tile") {
-        "; this machine's processors have AMX, on which Debian's 6.1 does not start: take --guests qemu"
+        "; Debian's UML 6.1 does not start on processors with AMX, as in this machine: use --guests qemu"
     } else {
         ""
     }

@@ -60,7 +60,7 @@ fn raise(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;
     let kernel = plan.spec.has_guests().then(|| plan.spec.guests.kernel()).transpose()?;
-    let guests = if kernel.is_some() { ", guests with kernels of their own among them" } else { "" };
+    let guests = if kernel.is_some() { ", some of them guests with their own kernels" } else { "" };
     tell(&format!("starting {} hosts{guests}, and waiting until their sshd answers", plan.spec.hosts));
     on_each(plan, |host| {
         root::make(plan, host, &keys)?;
