@@ -101,7 +101,7 @@ pub fn check(scenario: &Scenario, seen: &RunObservations) -> Vec<RunFinding> {
     if seen.journal.unreadable > 0 {
         found.push((
             SummaryColumn::Unreadable,
-            format!("{} lines of the journal are no records", seen.journal.unreadable),
+            format!("{} lines of the journal are not records", seen.journal.unreadable),
         ));
     }
     found.extend(seen.unreadable.iter().map(|why| (SummaryColumn::Unreadable, format!("report: {why}"))));
@@ -128,9 +128,11 @@ fn task(scenario: &Scenario, seen: &RunObservations, number: u64, found: &mut Ve
         say(SummaryColumn::Twice, format!("{a} and {b} ran at once"));
     }
     match recorded.end {
-        TaskOutcome::Done if Scenario::fails(number) => say(SummaryColumn::Effects, "it fails, and is done".into()),
+        TaskOutcome::Done if Scenario::fails(number) => {
+            say(SummaryColumn::Effects, "it should fail, but is done".into())
+        }
         TaskOutcome::Failed if !may_fail(scenario, number) => {
-            say(SummaryColumn::Effects, "it failed, and nothing made it fail".into())
+            say(SummaryColumn::Effects, "it failed without a cause".into())
         }
         TaskOutcome::Open | TaskOutcome::Lost => say(SummaryColumn::Stuck, "it has no end".into()),
         _ => {}
@@ -168,7 +170,9 @@ fn overlaps(beats: Option<&Beats>) -> Vec<(&str, &str)> {
 fn strangers(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFinding>) {
     let items: Vec<String> = (1..=scenario.tasks).map(Scenario::item).collect();
     let names = seen.effects.keys().filter(|name| !items.contains(&name.trim_end_matches(".tried").to_string()));
-    found.extend(names.map(|name| (SummaryColumn::Effects, format!("a task ran on {name:?}, which nobody asked for"))));
+    found.extend(
+        names.map(|name| (SummaryColumn::Effects, format!("a task ran on {name:?}, which the run did not request"))),
+    );
 }
 
 /// Returns the lines that tasks print: number of the task, number of the line. Also returns the odd lines. The output
@@ -206,7 +210,7 @@ fn output(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFindin
     let mut lines: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
     for part in &seen.parts {
         let (all, odd) = printed(part);
-        found.extend(odd.into_iter().map(|line| (SummaryColumn::Output, format!("{line:?} is no task's"))));
+        found.extend(odd.into_iter().map(|line| (SummaryColumn::Output, format!("{line:?} belongs to no task"))));
         for (number, line) in &all {
             let task = lines.entry(*number).or_insert_with(|| vec![false; Scenario::lines(*number) as usize]);
             match task.get_mut((*line as usize).wrapping_sub(1)) {
@@ -264,7 +268,7 @@ fn statuses(scenario: &Scenario, seen: &RunObservations, found: &mut Vec<RunFind
         let asked = part.deeds.iter().map(asked_to_end).collect::<Option<Vec<i32>>>().unwrap_or_default();
         let fine = |status: i32| (0..=failed.max(0)).contains(&status) || asked.iter().any(|s| status == 128 + s);
         if !asked.is_empty() && !fine(part.status) {
-            let text = format!("part {at} was asked to end by {asked:?} and ended with {}", part.status);
+            let text = format!("part {at} received {asked:?} and ended with {}", part.status);
             found.push((SummaryColumn::Status, format!("{text}: {}", part.stderr.trim())));
         }
     }

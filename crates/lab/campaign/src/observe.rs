@@ -92,7 +92,7 @@ fn check_run(site: &RunFolders) -> io::Result<(Option<String>, Option<String>)> 
     let list: serde_json::Value = serde_json::from_slice(&runs.stdout).unwrap_or_default();
     let own = list.as_array().into_iter().flatten().find(|r| r["name"] == run.as_str());
     let state = own.map_or("not listed".into(), |r| r["state"].to_string());
-    Ok((unreadable, (state != "\"ended\"").then(|| format!("`homing runs` says {state}"))))
+    Ok((unreadable, (state != "\"ended\"").then(|| format!("`homing runs` shows {state}"))))
 }
 
 fn effects(site: &RunFolders) -> io::Result<BTreeMap<String, Vec<String>>> {

@@ -81,7 +81,7 @@ impl Deed {
         let of = |whom: &Whom| format!("{whom:?}").to_lowercase();
         match self {
             Deed::Signal(whom, KILL) => format!("{} killed outright", of(whom)),
-            Deed::Signal(whom, _) => format!("{} asked to end", of(whom)),
+            Deed::Signal(whom, _) => format!("{} ended by a signal", of(whom)),
             Deed::Interrupts => "two interrupts".into(),
             Deed::Pause(whom, _, true) => format!("{} stopped, then killed", of(whom)),
             Deed::Pause(whom, _, false) => format!("{} stopped for a while", of(whom)),

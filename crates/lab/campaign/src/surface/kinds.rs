@@ -40,21 +40,26 @@ pub fn play(ground: &Ground, random: &mut Random) -> io::Result<()> {
         if there.is_some() {
             ground.must(after == look, || format!("{pair}: {look:?} became {after:?}"));
             let kept = look_within.is_none() || planted::look(&within(name)) == look_within;
-            ground.must(kept, || format!("{pair}: what was in the folder is other"));
+            ground.must(kept, || format!("{pair}: the content of the folder changed"));
         } else {
             let wanted = planted::look(&src.join(name));
             let same = after.as_deref().map(planted::sort) == wanted.as_deref().map(planted::sort);
-            ground.must(same, || format!("{pair}: {wanted:?} did not come back, but {after:?}"));
+            ground.must(same, || format!("{pair}: the restore gave {after:?} instead of {wanted:?}"));
         }
         let folders = [PlantedKind::Folder, PlantedKind::Empty];
         let is_folder = |kind: &PlantedKind| folders.contains(kind);
         let goes_in = *kind == PlantedKind::Folder && there.as_ref().is_none_or(is_folder);
-        ground.must(!goes_in || within(name).exists(), || format!("{pair}: what is in the folder did not come back"));
+        ground
+            .must(!goes_in || within(name).exists(), || format!("{pair}: the content of the folder was not restored"));
         let other = there.is_some_and(|there| there != *kind && !(is_folder(&there) && is_folder(kind)));
         // A name with a line break is printed with an escape.
         let printed = name.split('\n').next_back().unwrap_or(name);
-        ground.must(!other || answer.text.contains(printed), || format!("{pair}: it is not named: {}", answer.text));
-        ground.must(!other || answer.status == 1, || format!("{pair}: left, and the status is {}", answer.status));
+        ground.must(!other || answer.text.contains(printed), || {
+            format!("{pair}: the output does not name it: {}", answer.text)
+        });
+        ground.must(!other || answer.status == 1, || {
+            format!("{pair}: not replaced, but the status is {}", answer.status)
+        });
     }
     planted::harm(&victims).into_iter().for_each(|harm| ground.violated(harm));
     ground.must(!ground.at("home/pwned").exists(), || "a name was run by a shell".into());

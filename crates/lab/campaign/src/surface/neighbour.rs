@@ -169,14 +169,14 @@ fn run(ground: &Ground, random: &mut Random) -> io::Result<()> {
         if answer.status == 0 {
             for number in &numbers {
                 let own = is_own(&ground.at(&format!("out/{number}.txt")), &format!("{number}\n"));
-                ground.must(own, || format!("the run is done, and the output of task {number} is not: {printed}"));
+                ground.must(own, || format!("the run succeeded without the output of task {number}: {printed}"));
             }
             return Ok(());
         }
     }
     // A refusal must name the obstacle.
     let named = OPEN.iter().any(|folder| printed.contains(&text(folder)));
-    ground.must(named, || format!("a run that fails names nothing: {printed}"));
+    ground.must(named, || format!("a failed run names no folder: {printed}"));
     Ok(())
 }
 
@@ -188,7 +188,7 @@ fn jobs(ground: &Ground, random: &mut Random) -> io::Result<()> {
         let answer = ground.homing(&["sub", "-q", &format!("echo {number} >>ran")])?;
         accepted += usize::from(answer.status == 0);
         let named = answer.text.contains(&ground.at("queue").display().to_string());
-        ground.must(answer.status == 0 || named, || format!("a job was refused without a name: {}", answer.text));
+        ground.must(answer.status == 0 || named, || format!("a refused job names no folder: {}", answer.text));
         if random.percent(30) {
             ground.kill_runner();
         }
@@ -215,7 +215,7 @@ fn images(ground: &Ground) -> io::Result<()> {
         let name = format!("own.{number}");
         let own = is_own(&ground.at("back").join(&name), &format!("{number}\n"));
         ground.must(own || restored.text.contains(&name), || {
-            format!("{name} did not come back: {}: {}", restored.status, restored.text)
+            format!("{name} was not restored: {}: {}", restored.status, restored.text)
         });
     }
     Ok(())

@@ -22,7 +22,7 @@ const ITEMS: [&str; 8] = [
 
 fn bash_as_sh(ground: &Ground) -> io::Result<()> {
     let bash = ["/usr/bin/bash", "/bin/bash"].into_iter().find(|path| Path::new(path).exists());
-    let bash = bash.ok_or_else(|| io::Error::other("bash is not there"))?;
+    let bash = bash.ok_or_else(|| io::Error::other("bash is missing"))?;
     if rustix::process::geteuid().is_root() {
         Ground::unshare()?;
         let shell = fs::canonicalize("/bin/sh")?;
