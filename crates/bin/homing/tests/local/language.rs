@@ -1,14 +1,15 @@
-//! Counts faults of style in the comments of each crate and in the manual, against ceilings that only fall. The rules
-//! are in CONTRIBUTING.md. `UPDATE=1 cargo test -p homing language` lowers the ceilings to the counts. Also finds names
+//! Counts faults of style in the comments and messages of each crate and in the manual, against ceilings that only fall.
+//! The rules are in CONTRIBUTING.md. `UPDATE=1 cargo test -p homing language` lowers the ceilings to the counts. Also finds names
 //! of types that more than two crates use, and that therefore name no subject.
 
+use proc_macro2::{TokenStream, TokenTree};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// A comment or paragraph does not begin with one of these.
+/// A comment, paragraph or message does not begin with one of these.
 static OPENER: LazyLock<Regex> =
     LazyLock::new(|| regex(r"(?-u)^(What|Who|Whoever|Those|That which|Nobody|Whatever)\b"));
 /// Plain words take their place: return, report, send, request, print, is.
@@ -19,6 +20,12 @@ static WHAT: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i-u)\bwhat\b"));
 static WORD: LazyLock<Regex> = LazyLock::new(|| regex(r"[A-Za-z']+"));
 static SENTENCE_END: LazyLock<Regex> = LazyLock::new(|| regex(r"[.!?][ \n]+"));
 static CODE: LazyLock<Regex> = LazyLock::new(|| regex(r"`[^`]*`"));
+/// A string literal that a person reads: three words in a row, and no line of a script.
+static PROSE: LazyLock<Regex> = LazyLock::new(|| regex(r"(?-u)[A-Za-z]{2,},? [A-Za-z]+,? [a-z]{2,}"));
+static SCRIPT: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?-u)\$[A-Za-z({]|;;|\|\||&&|>&2|; (do|then|fi)\b|^#!|SELECT "));
+/// A value in a message: its name is no word that a person reads.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| regex(r"\{[^}]*\}"));
 /// Words of a sentence that is counted as long.
 const LONG: usize = 30;
 /// The declaration of a type. An indented `type` is one that a trait names.
@@ -69,6 +76,41 @@ fn rust(text: &str, faults: &mut Faults) {
     }
 }
 
+/// Adds the string literals of a Rust file that are prose: messages and explanations, without those of unit tests and
+/// without attributes, where doc comments are.
+fn messages(tokens: TokenStream, faults: &mut Faults) {
+    let (mut is_attribute, mut is_test) = (false, false);
+    for tree in tokens {
+        match tree {
+            TokenTree::Group(group) if is_attribute => is_test |= group.to_string().replace(' ', "") == "[cfg(test)]",
+            TokenTree::Group(_) if std::mem::take(&mut is_test) => {}
+            TokenTree::Group(group) => messages(group.stream(), faults),
+            TokenTree::Literal(literal) => {
+                let text = syn::parse_str::<syn::LitStr>(&literal.to_string()).map(|text| text.value()).ok();
+                if let Some(text) = text.filter(|text| PROSE.is_match(text) && !SCRIPT.is_match(text)) {
+                    PLACEHOLDER
+                        .replace_all(&text, "x")
+                        .split("\n\n")
+                        .for_each(|paragraph| faults.add(&capitalised(paragraph)));
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '#' || (is_attribute && punct.as_char() == '!') => {
+                is_attribute = true;
+                continue;
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ';' => is_test = false,
+            _ => {}
+        }
+        is_attribute = false;
+    }
+}
+
+/// Returns a text with a capital as its first letter: many messages follow a colon.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
+
 /// Adds the paragraphs and table cells of a page, without its code.
 fn markdown(text: &str, faults: &mut Faults) {
     let (mut paragraph, mut fenced) = (String::new(), false);
@@ -108,11 +150,15 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Counts the faults of each crate, and of all pages together.
+/// Counts the faults of each crate's comments, of its messages, and of all pages together.
 fn counted() -> BTreeMap<String, Faults> {
     let mut all: BTreeMap<String, Faults> = BTreeMap::new();
     for path in files(&root().join("crates"), "rs") {
-        rust(&std::fs::read_to_string(&path).unwrap(), all.entry(crate_of(&path)).or_default());
+        let text = std::fs::read_to_string(&path).unwrap();
+        rust(&text, all.entry(crate_of(&path)).or_default());
+        if path.iter().any(|part| part == "src") && !path.iter().any(|part| part == "tests" || part == "tests.rs") {
+            messages(text.parse().unwrap(), all.entry(format!("{}:messages", crate_of(&path))).or_default());
+        }
     }
     let own = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name));
     for path in files(&root().join("docs"), "md").into_iter().chain(own) {
@@ -187,6 +233,11 @@ fn openers_verbs_and_long_sentences_are_found() {
     let mut faults = Faults::default();
     rust("/// What a host is told.\n/// It says what.\nfn f() {}\n// Returns the host.\n", &mut faults);
     assert_eq!(faults.row(), [1, 2, 2, 0]);
+    let mut faults = Faults::default();
+    let source = r#"#[doc = "it says what it says"] fn f() { bail!("what the host said: {e}", "$x says so ok") }
+        #[cfg(test)] mod tests { fn f() { bail!("it says that it is") } } const A: &str = "Who asks for it";"#;
+    messages(source.parse().unwrap(), &mut faults);
+    assert_eq!(faults.row(), [2, 2, 1, 0]);
     let mut faults = Faults::default();
     let long = "word ".repeat(31);
     markdown(&format!("Those `tell` it.\n\n| {long}. | who says |\n\n    it says\n"), &mut faults);
