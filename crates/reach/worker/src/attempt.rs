@@ -7,6 +7,7 @@ use crate::spawn::{self, Ground, PathCache, TaskProcess};
 use crate::view::MountView;
 use homing_launch::wire::{AttemptEnd, CHUNK, FromWorker, OutputStream};
 use homing_model::{IoCounters, Outcome, RawText, Task};
+use homing_os::process::{is_shell_script, refusal};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -126,16 +127,40 @@ fn program(job: &AttemptPlan, word: &RawText) -> Result<std::path::PathBuf, Stri
     }
 }
 
-/// Starts the program, as soon as the resources for it are there. The time until then does not count as the task's.
+/// Starts the program. The shell runs a script without a `#!` line.
 fn start(job: &AttemptPlan, program: &Path, words: &[RawText], began: &mut Instant) -> Result<TaskProcess, String> {
+    let file = job.view.real(&job.cwd.join(program));
+    let mut started = spawned(job, program, words, began)?;
+    // In a private view homing itself starts, and it treats a script in the same way (`view::enter`).
+    if let Err(error) = &started
+        && is_shell_script(&file, error)
+    {
+        let words = spawn::words_by_shell(program, words, &job.env);
+        let shell = self::program(job, &words[0])?;
+        started = spawned(job, &shell, &words, began)?;
+    }
+    started.map_err(|error| {
+        let why = refusal(&file, &job.view.real(job.cwd), &error);
+        format!("{}: {why}", program.display())
+    })
+}
+
+/// Starts the program, as soon as the resources for it are there. The time until then does not count as the task's.
+/// The inner error is that of a program which the system refuses.
+fn spawned(
+    job: &AttemptPlan,
+    program: &Path,
+    words: &[RawText],
+    began: &mut Instant,
+) -> Result<io::Result<TaskProcess>, String> {
     let (cwd, file, words) = job.view.wrap(program, words, job.cwd);
     let mut attempted = Attempted::Among;
     loop {
         let error = match job.ground.spawn(&file, &words, &job.env, &cwd, job.stdin) {
-            Ok(started) => return Ok(started),
+            Ok(started) => return Ok(Ok(started)),
             Err(error) => error,
         };
-        let Some(what) = spawn::scarce(&error) else { return Err(format!("{}: {error}", program.display())) };
+        let Some(what) = spawn::scarce(&error) else { return Ok(Err(error)) };
         let next = (job.room)(what, attempted);
         attempted = next.ok_or_else(|| format!("{}: {error}: too few {what}", program.display()))?;
         *began = Instant::now();
@@ -350,3 +375,6 @@ fn outcome(status: libc::c_int, fate: AttemptStop) -> Outcome {
         AttemptStop::Free => Outcome::Exit(libc::WEXITSTATUS(status)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,10 @@ mod spawn;
 mod units;
 mod view;
 
+#[cfg(test)]
+#[path = "../../../../tests/script.rs"]
+mod script;
+
 use homing_os::process::{GuardReport, GuardRules, Guarded};
 use std::ffi::OsString;
 use std::time::Duration;

@@ -12,6 +12,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// The shell of a task whose environment names none.
+pub(crate) const SHELL: &str = "/bin/sh";
+
 /// A started program and its pipes.
 pub(crate) struct TaskProcess {
     pub pid: libc::pid_t,
@@ -27,10 +30,21 @@ pub(crate) fn words(command: &Command, env: &TaskEnvironment) -> Vec<RawText> {
     match command {
         Command::Argv(words) => words.clone(),
         Command::Shell(line) => {
-            let shell = env.value("HOMING_SHELL").unwrap_or_else(|| "/bin/sh".into());
-            vec![shell, "-c".into(), line.clone()]
+            vec![shell(env), "-c".into(), line.clone()]
         }
     }
+}
+
+fn shell(env: &TaskEnvironment) -> RawText {
+    env.value("HOMING_SHELL").unwrap_or_else(|| SHELL.into())
+}
+
+/// Returns the words by which the shell runs `script`, as execvp(3) does. Its arguments are those of `words`, and the
+/// path is its `$0`, as with a `#!` line.
+pub(crate) fn words_by_shell(script: &Path, words: &[RawText], env: &TaskEnvironment) -> Vec<RawText> {
+    let before = homing_os::process::before_script(script).map(RawText::from);
+    let script = [shell(env)].into_iter().chain(before).chain([RawText::from(script)]);
+    script.chain(words.iter().skip(1).cloned()).collect()
 }
 
 /// Programs found so far, by name, for the run's own PATH and directory.

@@ -1,5 +1,5 @@
 //! Ends all processes that a process started, watches a process by a guard, and sets limits for its children. It also
-//! writes to a standard error that may be closed.
+//! writes to a standard error that may be closed, and explains why a program does not start.
 
 mod ask;
 mod bound;
@@ -7,6 +7,7 @@ mod files;
 mod guard;
 mod hook;
 mod say;
+mod script;
 mod sweep;
 mod tree;
 mod umask;
@@ -17,6 +18,7 @@ pub use files::{give_back_files, raise_files, users_files};
 pub use guard::{GuardReport, GuardRules, Guarded, guarded, guarded_to_the_end};
 pub use hook::run_hook;
 pub use say::write_error;
+pub use script::{become_program, before_script, is_shell_script, refusal};
 pub use sweep::{become_subreaper, reap_orphans, sweep};
 pub use tree::{children, descendants, resident, signal};
 pub use umask::umask;

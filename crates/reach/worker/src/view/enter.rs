@@ -4,6 +4,7 @@
 
 use super::MountAlias;
 use homing_model::RawText;
+use homing_os::process::{become_program, refusal};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::mount::{mount, mount_bind_recursive, mount_change, move_mount, open_tree};
@@ -47,8 +48,10 @@ pub fn enter_view(words: &[OsString]) -> i32 {
     if let Err(e) = std::env::set_current_dir(cwd) {
         return failed(format!("{}: {e}", Path::new(cwd).display()));
     }
-    let refused = Command::new(program).arg0(name).args(rest).exec();
-    failed(format!("{}: {refused}", Path::new(program).display()))
+    let shell = std::env::var_os("HOMING_SHELL").unwrap_or_else(|| crate::spawn::SHELL.into());
+    let refused = become_program(Command::new(program).arg0(name).args(rest), &shell);
+    let program = Path::new(program);
+    failed(format!("{}: {}", program.display(), refusal(program, Path::new(cwd), &refused)))
 }
 
 fn make<'p>(places: impl Iterator<Item = (&'p Path, &'p Path)>) -> Result<(), String> {

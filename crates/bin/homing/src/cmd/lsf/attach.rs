@@ -3,22 +3,24 @@
 use super::Refusal;
 use homing_model::Failure;
 use homing_queue::{Engine, Followed, Job, terminal, until_over};
-use std::os::unix::process::CommandExt;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::process::Command;
 
 /// Arguments of the hidden `lsf-attach`.
 #[derive(clap::Args)]
 pub struct AttachArgs {
     socket: PathBuf,
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-    words: Vec<std::ffi::OsString>,
+    words: Vec<OsString>,
 }
 
 /// Takes the descriptors over inside the job, and becomes the job's command.
 pub fn attach(args: AttachArgs) -> Result<i32, Failure> {
     let gone = |e| Failure::system(format!("the terminal of the interactive job has gone: {e}"));
     terminal::take_over(&args.socket).map_err(gone)?;
-    let failed = std::process::Command::new(&args.words[0]).args(&args.words[1..]).exec();
+    let mut command = Command::new(&args.words[0]);
+    let failed = homing_os::process::become_program(command.args(&args.words[1..]), OsStr::new("/bin/sh"));
     Err(Failure::system(format!("cannot start {:?}: {failed}", args.words[0])))
 }
 

@@ -7,7 +7,7 @@ use homing_lsf::options::text;
 use homing_lsf::require::Requirement;
 use homing_model::RawText;
 use homing_model::text::quoted;
-use std::os::unix::process::CommandExt;
+use std::ffi::OsStr;
 use std::process::Command;
 
 /// Runs the command.
@@ -25,7 +25,8 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
     if parsed.has("v") {
         eprintln!("<<Execute {} on remote host {host}>>", text(&parsed.operands[0]));
     }
-    let failed = command(&host, &parsed.operands)?.exec();
+    let mut command = command(&host, &parsed.operands)?;
+    let failed = homing_os::process::become_program(&mut command, OsStr::new("/bin/sh"));
     Err(lsf_refusal(format!("lsrun: cannot start {}: {failed}", text(&parsed.operands[0]))))
 }
 

@@ -108,14 +108,17 @@ fn holds_job_server() -> bool {
 pub fn here(recipe: &RecipeProgram) -> i32 {
     let Some((name, arguments)) = recipe.words.split_first() else { return 0 };
     let exec = |inner: &[(&'static str, OsString)]| {
-        Command::new(&recipe.program).arg0(name).args(arguments).envs(inner.iter().cloned()).exec()
+        let mut command = Command::new(&recipe.program);
+        command.arg0(name).args(arguments).envs(inner.iter().cloned());
+        homing_os::process::become_program(&mut command, OsStr::new("/bin/sh"))
     };
     let mut error = exec(&recipe.inner);
     // The recipe must start even if its words leave no room for more variables.
     if error.raw_os_error() == Some(rustix::io::Errno::TOOBIG.raw_os_error()) && !recipe.inner.is_empty() {
         error = exec(&[]);
     }
-    eprintln!("homing: cannot run {}: {error}", name.to_string_lossy());
+    let why = homing_os::process::refusal(Path::new(&recipe.program), Path::new(""), &error);
+    eprintln!("homing: cannot run {}: {why}", name.to_string_lossy());
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
