@@ -283,6 +283,23 @@ fn one_broken_line_anywhere_in_a_file_is_an_error_before_the_first_task() {
 }
 
 #[test]
+fn a_name_belongs_to_one_task_of_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("work.jsonl");
+    let named = |name: &str| format!("{{\"name\": \"{name}\", \"command\": \"echo {name}\"}}\n");
+    let open = |names: &[&str]| {
+        std::fs::write(&path, names.iter().map(|name| named(name)).collect::<String>()).unwrap();
+        let from = Box::new(BufReader::new(std::fs::File::open(&path).unwrap()));
+        tasks_file(from, Some(path.clone()), "work.jsonl", InputOptions::default())
+    };
+    let said = open(&["x", "y", "x"]).err().map(|e| e.to_string());
+    assert_eq!(said.as_deref(), Some("work.jsonl line 3: the task on line 1 has the name \"x\" too"));
+    let all = open(&["x", "y", "xy"]).unwrap();
+    assert!(!all.has_links() && all.total().is_none(), "nothing of such a file is kept");
+    assert_eq!(all.count(), 3);
+}
+
+#[test]
 fn tasks_of_a_file_know_what_they_run_after() {
     let dir = tempfile::tempdir().unwrap();
     let read = |text: &str| {

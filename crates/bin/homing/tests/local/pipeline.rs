@@ -201,6 +201,24 @@ fn what_is_wrong_with_a_file_is_told_with_its_line_before_anything_runs() {
 }
 
 #[test]
+fn two_tasks_of_one_name_are_refused_before_anything_runs() {
+    let w = World::new();
+    let line = r#"{"name": "a", "command": "echo a >> ran"}"#;
+    write(&w, "t", &[line, "", line]);
+    for file in ["t", "-"] {
+        let mut command = w.command(&["run", "--tasks", file]);
+        let output = command.stdin(fs::File::open(w.path().join("t")).unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(255), "{file}");
+        assert!(
+            said(&output).contains("line 3: the task on line 1 has the name \"a\" too"),
+            "{file}: {}",
+            said(&output)
+        );
+        assert!(ran(&w).is_empty(), "{file}");
+    }
+}
+
+#[test]
 fn of_a_stream_a_task_depends_on_lines_before_it() {
     let w = World::new();
     let lines = DIAMOND.map(|line| format!("{line}\n"));

@@ -7,8 +7,10 @@ use super::lines::TaskFileReader;
 use crate::error::BatchError;
 use homing_model::graph::{Clash, Maker, Makers, Other, UnknownTask, circle};
 use homing_model::{RawText, TaskId};
-use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
+use std::hash::BuildHasher;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +31,7 @@ impl TaskLinks {
             let opened = File::open(path).map_err(|source| BatchError::Read { name: name.into(), source })?;
             Ok(TaskFileReader::new(Box::new(BufReader::with_capacity(1 << 16, opened)), name.into()))
         };
-        if !may_have_some(open()?, setting)? {
+        if !needs_all_lines(open()?, setting)? {
             return Ok(TaskLinks::None);
         }
         let (mut all, mut makers, mut lines) = (open()?, Makers::default(), Vec::new());
@@ -123,12 +125,16 @@ fn in_a_circle(names: &[String]) -> String {
 }
 
 /// Reads a file to its end before anything runs. Fails at the first line that makes no task; returns whether some
-/// task may be linked with another. It keeps nothing: a file may have millions of lines.
-fn may_have_some(mut all: TaskFileReader, setting: &TaskDefaults) -> Result<bool, BatchError> {
-    let mut some = false;
+/// task may be linked with another, or may have the name of another.
+///
+/// It keeps only hashes of names, eight bytes each, because a file may have millions of lines. Two names with one
+/// hash lead to the reading of all lines, which compares the names.
+fn needs_all_lines(mut all: TaskFileReader, setting: &TaskDefaults) -> Result<bool, BatchError> {
+    let (mut some, mut names, hashes) = (false, HashSet::new(), RandomState::new());
     while let Some(text) = all.next()? {
         let task = TaskFileLine::parse(&text).and_then(|line| {
-            some |= line.waits_or_makes();
+            let named = line.name.as_ref().map(|name| hashes.hash_one(name));
+            some = some || line.waits_or_makes() || named.is_some_and(|hash| !names.insert(hash));
             line.task(1, Vec::new(), setting)
         });
         task.map_err(|reason| all.wrong(reason))?;
