@@ -70,6 +70,7 @@ pub fn compose(
         functions: options.functions,
         names,
         perl: options.perl,
+        delimited: options.delimiter.is_some(),
         hidden: options.packing.records == Some(0),
         skipped: 0,
         packer,
@@ -303,6 +304,8 @@ struct Composer {
     names: Vec<RawText>,
     perl: Option<Arc<dyn Perl>>,
     packer: Packer,
+    /// Whether `-d` chooses the end of records.
+    delimited: bool,
     /// `-N0` runs once for each record and passes none of it to the command.
     hidden: bool,
     /// The number of skipped tasks so far.
@@ -336,7 +339,7 @@ impl Composer {
         let length = |args: &[RawText]| command_line(&command(args)).len();
         let Some(args) = self.packer.values(&mut self.combinations, length)? else { return Ok(None) };
         if args.iter().any(|a| a.0.contains(&0)) {
-            return Err(BatchError::Nul { task: id });
+            return Err(BatchError::Nul { task: id, hint: nul_hint(&args, self.delimited) });
         }
         let shown = if self.hidden { &[][..] } else { &args[..] };
         let with = Filling { args: shown, seq: id, total };
@@ -351,6 +354,16 @@ impl Composer {
     fn passes_over(&self, args: &[RawText]) -> bool {
         let by_perl = self.perl.as_ref().is_some_and(|perl| perl.take_skip());
         by_perl || self.template.as_ref().is_some_and(|template| template.passes_over(args))
+    }
+}
+
+/// Returns the next step if a value holds a zero byte. Only text that ends with another byte can hold one.
+fn nul_hint(values: &[RawText], delimited: bool) -> &'static str {
+    let is_utf16 = |value: &RawText| value.0.starts_with(b"\xff\xfe") || value.0.starts_with(b"\xfe\xff");
+    match delimited {
+        _ if values.iter().any(is_utf16) => "this text is UTF-16: iconv -f UTF-16 -t UTF-8 makes a list of it",
+        true => "for names that end with NUL, as from find -print0, give -0 instead of -d",
+        false => "for names that end with NUL, as from find -print0, add -0",
     }
 }
 

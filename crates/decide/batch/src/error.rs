@@ -90,12 +90,12 @@ pub enum BatchError {
     #[error("the input sources together make more than 2^63 combinations")]
     TooMany,
     /// A value has a zero byte, which no command line can carry.
-    #[error(
-        "task {task}: a value holds a zero byte, which no command line can carry; with '-0' input, do not give '-d'"
-    )]
+    #[error("task {task}: a value holds a zero byte, which no command line can carry; {hint}")]
     Nul {
         /// The number that the task would have had.
         task: u64,
+        /// The next step, by the input and the options.
+        hint: &'static str,
     },
     /// A line of a task file.
     #[error("{name} line {line}: {reason}")]

@@ -113,7 +113,8 @@ fn what_cannot_be_is_said() {
     assert!(message(&["x", "::::", "-", "-"], "").contains("twice"));
     assert!(message(&["x", ":::+", "a"], "").contains("use ':::'"));
     assert!(message(&["x", "::::"], "").contains("no file"));
-    assert!(message(&["x"], "a\0b\n").contains("task 1: a value holds a zero byte"));
+    let nul = message(&["x"], "a\0b\n");
+    assert!(nul.contains("task 1: a value holds a zero byte") && nul.ends_with("find -print0, add -0"), "{nul}");
     assert!(message(&["x", "::::", "/"], "").contains("cannot read /"));
     let tty = compose(
         &words(&["x"]),
@@ -124,6 +125,19 @@ fn what_cannot_be_is_said() {
     assert!(matches!(tty, Err(BatchError::NoInput)));
     let sole = batch(&["x", ":::"], InputOptions::default(), "ignored\n").unwrap();
     assert_eq!((sole.total(), sole.count()), (Some(0), 0));
+}
+
+#[test]
+fn a_zero_byte_has_the_hint_for_its_input() {
+    let message = |delimiter: Option<&str>, input: &'static [u8]| {
+        let options = InputOptions { delimiter: delimiter.map(RawText::from), ..Default::default() };
+        let mut inputs = Files::new(".".as_ref(), Box::new(input));
+        let mut all = compose(&words(&["x"]), options, &mut inputs, false).unwrap();
+        all.find_map(Result::err).expect("an error").to_string()
+    };
+    assert!(message(None, b"a\0b\0").ends_with("add -0"));
+    assert!(message(Some(","), b"a\0,b").ends_with("give -0 instead of -d"));
+    assert!(message(None, b"\xff\xfea\0\n\0").contains("UTF-16"));
 }
 
 /// An endless stream of one byte.
