@@ -82,7 +82,7 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
     {
-        return unknown_option(grammar, &command, given);
+        return misplaced(grammar, typed, given).unwrap_or_else(|| unknown_option(grammar, &command, given));
     }
     if let Some(failure) = unknown_value(error, &command).or_else(|| value_of_flag(error, &command)) {
         return failure;
@@ -163,6 +163,38 @@ fn letter_instead(command: &Command, name: &str) -> Option<&'static str> {
         "--timeout" if has_long("command-timeout") => Some("-u TIME"),
         _ => None,
     }
+}
+
+/// Returns the failure for an option of a command that is typed before the command.
+fn misplaced(grammar: &Command, typed: &[String], given: &str) -> Option<Failure> {
+    let name = given.split('=').next().filter(|name| name.starts_with('-'))?;
+    let at = typed.iter().position(|word| is_word_of(word, name))?;
+    let (before, behind) = typed.split_at(at);
+    let outer = command_of(grammar, before);
+    let level = descend(grammar, &outer);
+    // The value of the option may be between it and the command.
+    let next = behind.iter().position(|word| level.find_subcommand(word).is_some())?;
+    let command = [vec![outer.as_str()], path(level, &behind[next..])].concat().join(" ");
+    let failure = Failure::usage(format!("{name} comes after the command"));
+    has_option(descend(grammar, &command), name).then(|| failure.hint(format!("{command} {name}")))
+}
+
+/// Whether a typed word gives the option, alone, with its value, or among other letters.
+fn is_word_of(word: &str, name: &str) -> bool {
+    match name.strip_prefix("--") {
+        Some(_) => word.split('=').next() == Some(name),
+        None => {
+            word.starts_with('-') && !word.starts_with("--") && name.chars().nth(1).is_some_and(|c| word.contains(c))
+        }
+    }
+}
+
+fn has_option(command: &Command, name: &str) -> bool {
+    let is = |arg: &clap::Arg| match name.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|all| all.contains(&long)),
+        None => arg.get_short().is_some() && arg.get_short() == name.chars().nth(1),
+    };
+    command.get_arguments().any(|arg| !arg.is_hide_set() && is(arg))
 }
 
 fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
@@ -257,6 +289,27 @@ mod tests {
         }
         let (message, hint) = message_and_hint("down");
         assert!(message.contains("HOST") && hint == "homing down --help", "{message} / {hint}");
+    }
+
+    #[test]
+    fn an_option_before_its_command_belongs_behind_it() {
+        for (line, meant) in [
+            ("--json runs", "homing runs --json"),
+            ("--json=x report last", "homing report --json"),
+            ("--json lab list", "homing lab list --json"),
+            ("lab --json list", "homing lab list --json"),
+            ("volume --json list", "homing volume list --json"),
+            ("bench --json net", "homing bench net --json"),
+            ("power --json status", "homing power status --json"),
+            ("-w n1 exec true", "homing exec -w"),
+        ] {
+            let (message, hint) = message_and_hint(line);
+            let name = if line.contains("--json") { "--json" } else { "-w" };
+            assert_eq!((message, hint.as_str()), (format!("{name} comes after the command"), meant), "{line}");
+        }
+        // A command that lacks the option is named as before, and so is a mistake behind the command.
+        assert!(message_and_hint("--nonsense runs").0.contains("homing runs has no option --nonsense"));
+        assert!(message_and_hint("volume list --jsn").0.contains("homing volume list has no option --jsn"));
     }
 
     #[test]
