@@ -3,6 +3,7 @@
 mod line;
 mod lines;
 mod links;
+mod types;
 
 use crate::error::BatchError;
 use crate::options::InputOptions;

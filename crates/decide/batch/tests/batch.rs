@@ -269,6 +269,33 @@ fn a_bad_line_of_a_task_file_is_named() {
 }
 
 #[test]
+fn a_value_of_a_wrong_type_is_named_with_its_key() {
+    for (members, want) in [
+        (r#""cpus": "2""#, r#"'cpus' is "2"; it must be a whole number"#),
+        (r#""cpus": 1.5"#, "'cpus' is 1.5; it must be a whole number"),
+        (r#""cpus": -1"#, "'cpus' is -1; it must be a whole number"),
+        (r#""cpus": 4294967296"#, "'cpus' is 4294967296; it must be at most 4294967295"),
+        (r#""outputs": "x""#, r#"'outputs' is "x"; it must be a list of texts"#),
+        (r#""inputs": ["a", 1]"#, "'inputs' has 1; each must be a text"),
+        (r#""env": ["A=1"]"#, r#"'env' is ["A=1"]; it must be an object of texts, such as {"LANG": "C"}"#),
+        (r#""env": {"A": 1}"#, "'env': A is 1; it must be a text"),
+        (r#""name": 1"#, "'name' is 1; it must be a text"),
+        (r#""cwd": {"b64": "!"}"#, r#"'cwd' is {"b64":"!"}; it must be a text"#),
+        (r#""after": "x""#, r#"'after' is "x"; it must be a list of names or numbers of tasks"#),
+        (r#""after": [1.5]"#, "'after' has 1.5; each must be the name or the number of a task"),
+        (r#""mem": [1]"#, r#"'mem' is [1]; it must be a whole number of bytes, or a size such as "4G""#),
+        (r#""timeout": true"#, r#"'timeout' is true; it must be a number of seconds, or a time such as "2m""#),
+        (r#""resources": {"gpu": "1"}"#, r#"'resources': gpu is "1"; it must be a number"#),
+    ] {
+        let line = format!("{{\"command\": \"x\", {members}}}");
+        let mut tasks = tasks_file(Box::new(Cursor::new(line)), None, "t", InputOptions::default()).unwrap();
+        assert_eq!(tasks.next().unwrap().unwrap_err().to_string(), format!("t line 1: {want}"), "{members}");
+    }
+    // Faults of other kinds keep the words of the parser.
+    assert!(lines("{\"command\": \"x\"} y").remove(0).unwrap_err().to_string().contains("trailing characters (column"));
+}
+
+#[test]
 fn a_mark_before_the_first_line_is_no_part_of_it() {
     let tasks = lines("\u{feff}{\"command\": \"a\"}\n{\"command\": \"b\"}");
     assert_eq!(tasks.len(), 2);

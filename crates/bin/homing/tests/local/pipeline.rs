@@ -186,7 +186,7 @@ fn what_is_wrong_with_a_file_is_told_with_its_line_before_anything_runs() {
         (r#"{"name": "a", "command": "true", "after": [1]}"#, "the task on line 1 has the name \"a\" too"),
         (r#"{"command": "true", "outputs": ["./y/../x"]}"#, "/x is an output of the task on line 1 too"),
         (r#"{"name": "c", "command": "true", "after": ["c"]}"#, "these tasks could never run: c runs after c"),
-        (r#"{"command": "true", "after": "a"}"#, "invalid type"),
+        (r#"{"command": "true", "after": "a"}"#, "'after' is \"a\"; it must be a list of names or numbers of tasks"),
         (r#"{"comand": "true", "after": ["a"]}"#, "unknown field `comand`"),
     ];
     for (line, wrong) in cases {

@@ -1,5 +1,6 @@
 //! The fields of a line, and the task that it makes.
 
+use super::types::wrong_type;
 use crate::amount::{parse_duration, parse_size};
 use crate::shell::command_from_line;
 use homing_model::graph::Other;
@@ -65,7 +66,7 @@ impl TaskFileLine {
                 '.[]' FILE` prints them"
                 .into()),
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err("the text is UTF-16; a task file is UTF-8".into()),
-            [b'{', ..] => serde_json::from_slice(text).map_err(|e| json_reason(&e)),
+            [b'{', ..] => serde_json::from_slice(text).map_err(|e| json_reason(&e, text)),
             _ => Err("expected a JSON object, such as {\"command\": \"echo a\"}".into()),
         }
     }
@@ -162,8 +163,12 @@ fn has_nul(command: &Command) -> bool {
     }
 }
 
-/// Returns the parser's message without its own line number, which is always 1.
-fn json_reason(error: &serde_json::Error) -> String {
+/// Returns the fault of a line: the key with a wrong type, or the parser's message without its own line number, which
+/// is always 1.
+fn json_reason(error: &serde_json::Error, line: &[u8]) -> String {
+    if let Some(wrong) = error.is_data().then(|| wrong_type(line)).flatten() {
+        return wrong;
+    }
     let text = error.to_string();
     let text = match text.rfind(" at line ") {
         Some(at) => format!("{} (column {})", &text[..at], error.column()),
