@@ -299,6 +299,13 @@ impl Hosts {
         amounts.map(|(all, _)| *all).max().unwrap_or(0)
     }
 
+    /// Returns the memory of the host that has most, among those that are up, in bytes. `None` if that of one is
+    /// unknown.
+    pub(crate) fn most_memory(&self) -> Option<u64> {
+        let up = self.hosts.iter().filter(|host| host.up).map(|host| host.facts.memory_bytes);
+        up.map(|bytes| (bytes > 0).then_some(bytes)).collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     /// Counts a task that starts (`true`) or has ended.
     pub(crate) fn claim(&mut self, ix: HostIx, task: &Task, starts: bool) {
         let changed = |now: u64, by: u64| if starts { now.saturating_add(by) } else { now.saturating_sub(by) };

@@ -3,9 +3,11 @@
 use super::types::{Stage, end};
 use super::{Action, AttemptRecord, Core};
 use crate::admission::Io;
+use crate::hosts::Hosts;
 use homing_batch::{Decision, TaskCounts};
 use homing_model::event::EventKind;
 use homing_model::resource::too_much;
+use homing_model::units::bytes;
 use homing_model::{Outcome, Task};
 use homing_os::clock::Mono;
 
@@ -14,11 +16,19 @@ const SIGPIPE_STATUS: i32 = 141;
 /// The status of a run for which no host was usable.
 const NO_HOSTS: i32 = 254;
 
-/// Returns why no host runs a task. `most` are the most slots of a host, `most_of` the largest amounts of resources.
-fn nowhere(task: &Task, most: u32, most_of: impl Fn(&str) -> u64) -> String {
+/// Returns why no host runs a task. `most` are the most slots of a host.
+fn nowhere(task: &Task, most: u32, hosts: &Hosts) -> String {
     let cpus = task.cpus;
-    if let Some((name, parts)) = task.resources.iter().find(|(name, parts)| most_of(name) < *parts) {
-        return too_much(name, *parts, most_of(name));
+    if let Some((name, parts)) = task.resources.iter().find(|(name, parts)| hosts.most_of(name) < *parts) {
+        return too_much(name, *parts, hosts.most_of(name));
+    }
+    if let Some((wanted, most)) = task.memory.zip(hosts.most_memory()).filter(|(wanted, most)| wanted > most) {
+        // Rounded, both numbers may be equal.
+        let round = bytes(wanted) != bytes(most);
+        let [wanted, most] = [wanted, most].map(|n| if round { bytes(n) } else { format!("{n} bytes") });
+        return format!(
+            "it needs {wanted} ('memory'), but no host of this run has more than {most}; lower 'memory' or add a larger host"
+        );
     }
     if cpus > most {
         return format!(
@@ -52,8 +62,7 @@ impl Core {
         for id in self.placer.runnable_nowhere() {
             self.placer.remove(id);
             let Some(waiting) = self.waiting.remove(&id) else { continue };
-            let most_of = |name: &str| self.hosts.most_of(name);
-            let text = nowhere(&waiting.offer.task, self.placer.most_slots(), most_of);
+            let text = nowhere(&waiting.offer.task, self.placer.most_slots(), &self.hosts);
             self.conclude(unstarted(waiting.offer.task, waiting.attempt, Outcome::CannotStart(text)));
         }
     }

@@ -218,7 +218,15 @@ fn declared_memory_is_not_given_out_twice() {
     let mut core = self::core(policy(), &[("n1", 4)]);
     core.offer(heavy(9, 9 << 30));
     core.assign(at(0).mono);
-    assert!(matches!(&verdicts(core.take_actions())[..], [(9, Outcome::CannotStart(_))]));
+    let text =
+        "it needs 9.7 GB ('memory'), but no host of this run has more than 8.6 GB; lower 'memory' or add a larger host";
+    assert_eq!(verdicts(core.take_actions()), [(9, Outcome::CannotStart(text.into()))]);
+    // Rounded, both amounts would be the same.
+    core.offer(heavy(10, (8 << 30) + 1));
+    core.assign(at(0).mono);
+    let verdicts = verdicts(core.take_actions());
+    let exact = "8589934593 bytes ('memory'), but no host of this run has more than 8589934592 bytes";
+    assert!(matches!(&verdicts[..], [(10, Outcome::CannotStart(why))] if why.contains(exact)), "{verdicts:?}");
 }
 
 fn change(path: &str, mtime_ns: i64) -> FileChange {
