@@ -243,6 +243,14 @@ impl Batch {
         }
     }
 
+    /// Returns the notes on the input for the user that were made since the last call.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        match &self.origin {
+            Origin::Composed(composer) => composer.combinations.take_notes(),
+            Origin::Lines(_) | Origin::Blocks(_) | Origin::Piped(_) | Origin::Listed(_) => Vec::new(),
+        }
+    }
+
     /// Whether tasks may depend on others.
     pub fn has_links(&self) -> bool {
         matches!(&self.origin, Origin::Lines(lines) if lines.has_links())

@@ -7,6 +7,7 @@ use crate::options::{InputOptions, Trim};
 use homing_model::RawText;
 use regex::bytes::Regex;
 use std::io::{self, BufRead, Read};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most bytes of an item. Linux allows 32 pages of 4 KiB for one argument with its zero byte (`MAX_ARG_STRLEN`), and
 /// a command line for a shell is one argument.
@@ -15,6 +16,24 @@ pub(crate) const LONGEST_ITEM: usize = 32 * 4096 - 1;
 /// Most bytes of an item that is cut into columns: the Linux limit for all arguments together, whatever the limit on
 /// the stack is.
 pub(crate) const LONGEST_LINE: usize = 6 << 20;
+
+/// The mark that some editors put before the text of a UTF-8 file (RFC 8259, section 8.1).
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Notes on the input for the user. All readers of a batch add to the same ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputNotes(Arc<Mutex<Vec<String>>>);
+
+impl InputNotes {
+    /// Returns the notes since the last call.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, note: Option<String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(note);
+    }
+}
 
 /// Rules for cutting bytes into records and records into values.
 #[derive(Clone, Debug)]
@@ -67,6 +86,22 @@ impl Cutting {
             Some(separator) => separator.split(record).for_each(&mut put),
             None => put(record),
         }
+    }
+
+    /// Returns a note if the first line of a source has the marks of a file of Windows. They become a part of a
+    /// value, as with GNU parallel, and no command finds a file by such a name.
+    fn marks(&self, line: &[u8], source: &str) -> Option<String> {
+        let ends = line.ends_with(b"\r") && !matches!(self.trim, Trim::Right | Trim::Both);
+        let (fault, cure) = match (line.starts_with(BOM), ends) {
+            _ if self.delimiter != b"\n" => return None,
+            (false, false) => return None,
+            (true, false) => ("begins with a byte order mark", r"sed '1s/^\xEF\xBB\xBF//'"),
+            (false, true) => (r"ends with \r", r"sed 's/\r$//'"),
+            (true, true) => (r"begins with a byte order mark and ends with \r", r"sed '1s/^\xEF\xBB\xBF//; s/\r$//'"),
+        };
+        Some(format!(
+            "line 1 of {source} {fault}, as in files of Windows, and commands get that too; {cure} removes it"
+        ))
     }
 
     fn trimmed<'a>(&self, value: &'a [u8]) -> &'a [u8] {
@@ -153,19 +188,23 @@ pub(crate) struct Records {
     from: Box<dyn BufRead + Send>,
     name: String,
     cutting: Cutting,
+    notes: InputNotes,
     read: u64,
     ended: bool,
 }
 
 impl Records {
-    pub(crate) fn new(from: Box<dyn BufRead + Send>, name: String, cutting: Cutting) -> Self {
-        Records { from, name, cutting, read: 0, ended: false }
+    pub(crate) fn new(from: Box<dyn BufRead + Send>, name: String, cutting: Cutting, notes: InputNotes) -> Self {
+        Records { from, name, cutting, notes, read: 0, ended: false }
     }
 
     /// Returns the next record that is not skipped, without its delimiter.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, BatchError> {
         while !self.ended {
             let Some(mut record) = self.read()? else { return Ok(None) };
+            if self.read == 1 {
+                self.notes.add(self.cutting.marks(&record, &self.name));
+            }
             if self.cutting.ends(&record) {
                 self.ended = true;
                 break;
@@ -257,7 +296,7 @@ mod tests {
 
     fn records(input: &'static [u8], options: InputOptions) -> Vec<String> {
         let cutting = Cutting::new(&options).unwrap();
-        let mut records = Records::new(Box::new(input), "test".into(), cutting);
+        let mut records = Records::new(Box::new(input), "test".into(), cutting, InputNotes::default());
         std::iter::from_fn(|| records.next().unwrap()).map(|r| String::from_utf8(r).unwrap()).collect()
     }
 
@@ -276,6 +315,30 @@ mod tests {
         assert_eq!(records(b"a,b", with("\\x2c")), ["a", "b"]);
         assert!(Cutting::new(&with("\\q")).is_err());
         assert!(Cutting::new(&with("")).is_err());
+    }
+
+    #[test]
+    fn the_marks_of_a_file_of_windows_are_noted_once_where_commands_get_them() {
+        let notes = |input: &'static [u8], options: InputOptions| {
+            let notes = InputNotes::default();
+            let cutting = Cutting::new(&options).unwrap();
+            Records::new(Box::new(input), "list".into(), cutting, notes.clone()).hold().unwrap();
+            notes.take()
+        };
+        let plain = InputOptions::default;
+        let ends = notes(b"a\r\nb\r\n", plain());
+        assert_eq!(ends.len(), 1, "{ends:?}");
+        assert!(ends[0].starts_with(r"line 1 of list ends with \r, as in files of Windows"), "{ends:?}");
+        assert!(notes(b"\xef\xbb\xbfa\nb\n", plain())[0].contains(r"a byte order mark, as"));
+        assert!(notes(b"\xef\xbb\xbfa\r\n", plain())[0].contains(r"sed '1s/^\xEF\xBB\xBF//; s/\r$//' removes it"));
+        for (input, options) in [
+            (&b"a\nb\n"[..], plain()),
+            (b"a\r\n", InputOptions { trim: Some(Trim::Both), ..plain() }),
+            (b"a\r\nb", InputOptions { delimiter: Some("\\r\\n".into()), ..plain() }),
+            (b"a\r\0", InputOptions { null: true, ..plain() }),
+        ] {
+            assert_eq!(notes(input, options), [""; 0]);
+        }
     }
 
     #[test]

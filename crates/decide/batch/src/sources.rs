@@ -4,7 +4,7 @@
 use crate::error::BatchError;
 use crate::inputs::{InputOpener, InputSource};
 use crate::options::InputOptions;
-use crate::records::{ByteStrings, Cutting, Records};
+use crate::records::{ByteStrings, Cutting, InputNotes, Records};
 use crate::shuffle::Shuffle;
 use homing_model::RawText;
 use std::path::Path;
@@ -104,6 +104,7 @@ pub(crate) struct Combinations {
     settled: bool,
     first_row: Option<Vec<RawText>>,
     uses_stdin: bool,
+    notes: InputNotes,
     /// Whether some source had values when all had been read.
     some_hold: bool,
 }
@@ -135,6 +136,11 @@ impl Combinations {
 
     pub(crate) fn uses_stdin(&self) -> bool {
         self.uses_stdin
+    }
+
+    /// Returns the notes on the sources since the last call.
+    pub(crate) fn take_notes(&self) -> Vec<String> {
+        self.notes.take()
     }
 
     /// Returns all values of the next combination.
@@ -252,6 +258,7 @@ pub(crate) fn sources<'a>(
         options,
         cutting: Cutting::new(options)?,
         inputs,
+        notes: InputNotes::default(),
         uses_stdin: false,
         axes: Vec::new(),
         names: Vec::new(),
@@ -282,6 +289,7 @@ struct Opening<'a> {
     options: &'a InputOptions,
     cutting: Cutting,
     inputs: &'a mut dyn InputOpener,
+    notes: InputNotes,
     uses_stdin: bool,
     axes: Vec<Axis>,
     /// The file name of each source; empty if it has none.
@@ -363,7 +371,7 @@ impl Opening<'_> {
         let opened = self.inputs.open(path);
         let InputSource { from, hold, .. } =
             opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
-        let records = Records::new(from, name, self.cutting.clone());
+        let records = Records::new(from, name, self.cutting.clone(), self.notes.clone());
         if hold { records.hold().map(ValueSource::Held) } else { Ok(ValueSource::Stream(records)) }
     }
 
@@ -377,6 +385,7 @@ impl Opening<'_> {
             settled: false,
             first_row: None,
             uses_stdin: self.uses_stdin,
+            notes: self.notes,
             some_hold: false,
         };
         if combinations.sources().any(ValueSource::has_values) {

@@ -2,15 +2,11 @@
 //! a line ends with an error about that line, since half an object is no JSON.
 
 use crate::error::BatchError;
-use crate::records::{LONGEST_LINE, read_until};
+use crate::records::{BOM, LONGEST_LINE, read_until};
 use std::io::BufRead;
 
 /// Most bytes of a line: the limit of a command line, with each byte escaped as six, like JSON's `\u0001`.
 const LONGEST_TASK: usize = 6 * LONGEST_LINE;
-
-/// The mark that some editors put before the text of a UTF-8 file. It does not belong to the first line (RFC 8259,
-/// section 8.1).
-const BOM: &[u8] = b"\xef\xbb\xbf";
 
 pub(super) struct TaskFileReader {
     reader: Box<dyn BufRead + Send>,

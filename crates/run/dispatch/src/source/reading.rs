@@ -97,6 +97,8 @@ struct LookerState {
     others: u64,
     /// The number of tasks that a replacement string skipped, and that are not reported yet.
     skipped: u64,
+    /// Notes on the input that are not reported yet.
+    notes: Vec<String>,
 }
 
 impl LookerState {
@@ -114,7 +116,11 @@ impl OfferStream {
         let tasks = std::iter::from_fn(move || {
             let before = batch.skipped();
             let task = batch.next();
-            lock(&blocks).skipped += batch.skipped() - before;
+            let (skipped, notes) = (batch.skipped() - before, batch.take_notes());
+            let mut state = lock(&blocks);
+            state.skipped += skipped;
+            state.notes.extend(notes);
+            drop(state);
             let task = task?;
             if let (Ok(task), Some(block)) = (&task, batch.block()) {
                 lock(&blocks).blocks.insert(task.id, block.clone());
@@ -150,6 +156,10 @@ impl OfferStream {
     fn skipped(&self) -> Option<Incoming> {
         let skipped = std::mem::take(&mut lock(&self.shared).skipped);
         (skipped > 0).then_some(Incoming::SkipUnnumbered(skipped))
+    }
+
+    fn notes(&self) -> Vec<Incoming> {
+        std::mem::take(&mut lock(&self.shared).notes).into_iter().map(Incoming::Note).collect()
     }
 
     /// Returns a note after the last task: how many changed tasks were not named.
@@ -394,6 +404,7 @@ impl Iterator for OfferStream {
     fn next(&mut self) -> Option<Incoming> {
         while self.pending.is_empty() {
             let next = self.offers.next();
+            self.pending.extend(self.notes());
             self.pending.extend(self.skipped());
             let Some(next) = next else { return self.pending.pop_front().or_else(|| self.others()) };
             match next {
@@ -443,6 +454,18 @@ mod tests {
             }
         }
         assert_eq!((tasks, skipped), (2, 2));
+    }
+
+    #[test]
+    fn a_note_on_the_input_comes_before_its_first_task() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("list"), "a\r\nb\r\n").unwrap();
+        let words: Vec<RawText> = ["echo", "::::", "list"].map(RawText::from).into();
+        let all: Vec<Incoming> = source(dir.path(), &words, false).collect();
+        let [Incoming::Note(text), Incoming::Task { .. }, Incoming::Task { .. }] = &all[..] else {
+            panic!("{} items", all.len());
+        };
+        assert!(text.starts_with("line 1 of list ends with"), "{text}");
     }
 
     #[test]

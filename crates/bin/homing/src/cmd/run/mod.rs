@@ -350,9 +350,9 @@ fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
 fn dry_run(args: &Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
-    let batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
+    let mut batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
     let tag = batch.tag().cloned();
-    homing_model::graph::in_order(batch.map(|task| task.map_err(Failure::usage)), |task| {
+    homing_model::graph::in_order(batch.by_ref().map(|task| task.map_err(Failure::usage)), |task| {
         let mut line = Vec::new();
         if let Some(tag) = &tag {
             line = tag.of(task, 1).0;
@@ -362,5 +362,6 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
         line.push(b'\n');
         io::stdout().write_all(&line).map_err(|e| Failure::unwritten("cannot write to standard output", &e))
     })?;
+    batch.take_notes().iter().for_each(|text| eprintln!("homing: {text}"));
     Ok(0)
 }
