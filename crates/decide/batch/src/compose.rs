@@ -10,7 +10,7 @@ use crate::piped::Piped;
 use crate::quote::{Dialect, command_line};
 use crate::shell::command_from_line;
 use crate::slot::fill_text;
-use crate::sources::{ArgumentWords, Combinations, is_separator, sources};
+use crate::sources::{ArgumentWords, Combinations, is_separator, no_item, sources};
 use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
 use crate::template::{CommandTemplate, Filling, TextTemplate};
@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub struct Batch {
     origin: Origin,
     tag: Option<Tag>,
+    /// For each source, the reason why it gives nothing, if it gives nothing.
+    lacks: Vec<String>,
     next_id: u64,
     ended: bool,
 }
@@ -49,7 +51,7 @@ pub fn compose(
     if let Some(how) = options.blocks.clone() {
         return of_blocks(words, &options, &how, inputs, stdin_is_tty);
     }
-    let ArgumentWords { command, mut combinations, columns } = sources(words, &options, inputs, stdin_is_tty)?;
+    let ArgumentWords { command, mut combinations, columns, lacks } = sources(words, &options, inputs, stdin_is_tty)?;
     let names = columns.iter().map(|name| RawText(name.clone())).collect();
     let strings = Strings::new(&options.replacements, columns, options.perl.clone())?;
     let text = |text: &RawText| TextTemplate::parse(text, &strings);
@@ -75,7 +77,7 @@ pub fn compose(
         skipped: 0,
         packer,
     };
-    Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer))) })
+    Ok(Batch { tag, ..Batch::new(Origin::Composed(Box::new(composer)), lacks) })
 }
 
 /// Makes a batch of blocks of files or of standard input, for commands that read theirs.
@@ -119,7 +121,13 @@ fn of_blocks(
             Origin::Blocks(Box::new((Blocks::new(files, how, options.header, template)?, declared)))
         }
     };
-    Ok(Batch { tag, ..Batch::new(origin) })
+    let lacks = match how.piped {
+        Some(_) => vec![no_item("standard input", options)],
+        None => {
+            options.arg_files.iter().map(|file| no_item(&RawText::from(file.as_path()).display(), options)).collect()
+        }
+    };
+    Ok(Batch { tag, ..Batch::new(origin, lacks) })
 }
 
 /// The user's declarations for each task besides its command.
@@ -180,7 +188,8 @@ pub fn tasks_file(
     let tag = |text: &RawText| TextTemplate::parse(text, &strings).map(Tag);
     let tag = options.tag.as_ref().map(tag).transpose()?;
     let lines = TaskLines::open(reader, again, name, options)?;
-    Ok(Batch { tag, ..Batch::new(Origin::Lines(Box::new(lines))) })
+    let lacks = vec![format!("{} was empty", if name == "-" { "standard input" } else { name })];
+    Ok(Batch { tag, ..Batch::new(Origin::Lines(Box::new(lines)), lacks) })
 }
 
 /// The beginning of each line of a task's output.
@@ -202,13 +211,14 @@ impl Tag {
 }
 
 impl Batch {
-    fn new(origin: Origin) -> Self {
-        Batch { origin, tag: None, next_id: 1, ended: false }
+    fn new(origin: Origin, lacks: Vec<String>) -> Self {
+        Batch { origin, tag: None, lacks, next_id: 1, ended: false }
     }
 
     /// Makes a batch of these tasks, which keep their numbers.
     pub fn listed(tasks: Vec<Task>, tagged: bool) -> Self {
-        Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Listed(tasks.into_iter())) }
+        let lacks = vec!["the job log has no failed task".into()];
+        Batch { tag: tagged.then(Tag::arguments), ..Batch::new(Origin::Listed(tasks.into_iter()), lacks) }
     }
 
     /// Returns the block of the user's file that the last task reads as its standard input.
@@ -249,6 +259,11 @@ impl Batch {
             Origin::Composed(composer) => composer.combinations.take_notes(),
             Origin::Lines(_) | Origin::Blocks(_) | Origin::Piped(_) | Origin::Listed(_) => Vec::new(),
         }
+    }
+
+    /// Returns the note for a batch without any task: each source with the reason.
+    pub fn empty_note(&self) -> String {
+        format!("{}, so there are no tasks", self.lacks.join(", "))
     }
 
     /// Whether tasks may depend on others.

@@ -243,6 +243,8 @@ pub(crate) struct ArgumentWords<'a> {
     pub(crate) combinations: Combinations,
     /// `--header`: the names of the columns.
     pub(crate) columns: Vec<Vec<u8>>,
+    /// For each source, the reason why it gives nothing, if it gives nothing.
+    pub(crate) lacks: Vec<String>,
 }
 
 /// Splits the words into the command template and the sources, and opens the sources.
@@ -259,6 +261,7 @@ pub(crate) fn sources<'a>(
         cutting: Cutting::new(options)?,
         inputs,
         notes: InputNotes::default(),
+        lacks: Vec::new(),
         uses_stdin: false,
         axes: Vec::new(),
         names: Vec::new(),
@@ -282,7 +285,17 @@ pub(crate) fn sources<'a>(
         (false, true) => std::mem::take(&mut opening.names),
         (false, false) => Vec::new(),
     };
-    Ok(ArgumentWords { command, combinations: opening.finish()?, columns })
+    let lacks = std::mem::take(&mut opening.lacks);
+    Ok(ArgumentWords { command, combinations: opening.finish()?, columns, lacks })
+}
+
+/// Returns the reason for a file or a stream without an item.
+pub(crate) fn no_item(name: &str, options: &InputOptions) -> String {
+    match options {
+        InputOptions { header: true, .. } => format!("{name} had no item behind the names of columns"),
+        InputOptions { no_run_if_empty: true, .. } => format!("{name} was empty or blank"),
+        _ => format!("{name} was empty"),
+    }
 }
 
 struct Opening<'a> {
@@ -290,6 +303,7 @@ struct Opening<'a> {
     cutting: Cutting,
     inputs: &'a mut dyn InputOpener,
     notes: InputNotes,
+    lacks: Vec<String>,
     uses_stdin: bool,
     axes: Vec<Axis>,
     /// The file name of each source; empty if it has none.
@@ -305,6 +319,8 @@ impl Opening<'_> {
         }
         if !files {
             self.names.push(Vec::new());
+            let behind = if self.options.header { "the names of columns" } else { "it" };
+            self.lacks.push(format!("'{}' has no value behind {behind}", separator.display()));
             return self.add(linked, |o| Ok(ValueSource::Held(o.values(words))));
         }
         if words.is_empty() {
@@ -368,6 +384,7 @@ impl Opening<'_> {
         }
         let name = if is_stdin { "standard input".into() } else { RawText::from(path).display() };
         self.names.push(if is_stdin { Vec::new() } else { RawText::from(path).0 });
+        self.lacks.push(no_item(&name, self.options));
         let opened = self.inputs.open(path);
         let InputSource { from, hold, .. } =
             opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;

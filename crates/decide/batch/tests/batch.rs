@@ -128,6 +128,32 @@ fn what_cannot_be_is_said() {
 }
 
 #[test]
+fn a_batch_without_a_task_names_the_lack_of_each_source() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("none"), "").unwrap();
+    let note = |text: &[&str], options: InputOptions| {
+        let mut all = batch(text, InputOptions { cwd: dir.path().to_owned(), ..options }, "").unwrap();
+        let note = all.empty_note();
+        assert!(all.next().is_none(), "{text:?}");
+        note
+    };
+    let plain = InputOptions::default;
+    assert_eq!(note(&["x", "::::", "none"], plain()), "none was empty, so there are no tasks");
+    assert_eq!(note(&["x", ":::"], plain()), "':::' has no value behind it, so there are no tasks");
+    assert_eq!(note(&["x"], plain()), "standard input was empty, so there are no tasks");
+    let blank = InputOptions { no_run_if_empty: true, ..plain() };
+    assert_eq!(
+        note(&["x", "::::", "none", ":::"], blank),
+        "none was empty or blank, ':::' has no value behind it, so there are no tasks"
+    );
+    let header = InputOptions { header: true, ..plain() };
+    assert_eq!(
+        note(&["x", ":::", "a"], header),
+        "':::' has no value behind the names of columns, so there are no tasks"
+    );
+}
+
+#[test]
 fn a_zero_byte_has_the_hint_for_its_input() {
     let message = |delimiter: Option<&str>, input: &'static [u8]| {
         let options = InputOptions { delimiter: delimiter.map(RawText::from), ..Default::default() };

@@ -142,7 +142,24 @@ fn a_run_without_any_input_says_why_it_did_nothing() {
     let text = told(&["run", "echo", "{}", "--", "a", "b"]);
     assert!(text.contains("standard input was empty") && text.contains(":::"), "{text}");
     std::fs::write(world.path().join("none"), "").unwrap();
-    for other in [&["run", "echo", "{}", ":::", "a"][..], &["run", "-a", "none", "echo"], &["run", "-q", "echo"]] {
-        assert!(!told(other).contains("standard input"), "{other:?}");
+    for other in [&["run", "echo", "{}", ":::", "a"][..], &["run", "-q", "echo"], &["run", "-q", "echo", ":::"]] {
+        assert!(!told(other).contains("so there are no tasks"), "{other:?}");
+    }
+    for (source, lack) in [
+        (&["echo", "::::", "none"][..], "none was empty"),
+        (&["-a", "none", "echo"], "none was empty"),
+        (&["--tasks", "none"], "none was empty"),
+        (&["--tasks", "-"], "standard input was empty"),
+        (&["--pipe", "cat"], "standard input was empty"),
+        (&["--pipepart", "-a", "none", "cat"], "none was empty"),
+        (&["echo", ":::"], "':::' has no value behind it"),
+    ] {
+        for command in [&["run"][..], &["run", "--dry-run"], &["plan"]] {
+            let text = told(&[command, source].concat());
+            assert!(
+                text.contains(&format!("homing: {lack}, so there are no tasks\n")),
+                "{command:?} {source:?}: {text}"
+            );
+        }
     }
 }

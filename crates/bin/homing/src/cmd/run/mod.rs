@@ -111,7 +111,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
     inputs.notes.iter().for_each(|text| eprintln!("homing: {text}"));
     let listed = listed(&args, &tally)?;
     let total = batch.total();
-    let (tag, columns) = (batch.tag().cloned(), batch.columns().to_vec());
+    let (tag, columns, empty) = (batch.tag().cloned(), batch.columns().to_vec(), batch.empty_note());
     let mut targets = targets::targets(&args, &cwd, &name, total)?;
     let asleep = asleep::rouse(&args, &mut targets.hosts, total)?;
     let (here, away, slurm) = (targets.are_here(), targets.may_be_away(), targets.are_slurms());
@@ -192,7 +192,7 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         inputs.forget_stdin();
     }
     let counts = args.on_exit.is_some().then(|| screen.tally.counts().clone());
-    let ended = ended.and_then(|status| show(&args, screen, &name, status, (here, host_count > 1), document));
+    let ended = ended.and_then(|status| show(&args, screen, &name, status, (here, host_count > 1), document, &empty));
     if let (Some(line), Some(counts)) = (&args.on_exit, counts) {
         on_exit::run(line, &name, args.name.as_deref(), &counts, &ended);
     }
@@ -224,15 +224,25 @@ fn show(
     status: i32,
     place: (bool, bool),
     document: Option<File>,
+    empty: &str,
 ) -> Result<i32, Failure> {
     // A reader that closed the pipe early does not want the evidence.
     if status != exit::UNREAD || args.json.is_some() {
-        evidence(args, &screen, name, place, document)?;
+        let empty = Some(empty).filter(|_| status == 0 && screen.tally.counts().is_none());
+        evidence(args, &screen, name, place, document, empty)?;
     }
     match screen.unlogged {
         Some(e) => Err(Failure::system(format!("cannot write the job log: {e}"))
             .hint(format!("free some space, then homing resume {name}, which writes the missing lines"))),
         None => Ok(status),
+    }
+}
+
+/// Returns the note for a batch without any task.
+fn empty_note(args: &Args, empty: &str) -> String {
+    match args.has_no_source() {
+        true => format!("{empty}; `:::` before words makes them the inputs"),
+        false => empty.into(),
     }
 }
 
@@ -298,6 +308,7 @@ fn evidence(
     name: &str,
     (here, spread): (bool, bool),
     document: Option<File>,
+    empty: Option<&str>,
 ) -> Result<(), Failure> {
     let in_place = args.json.is_some() && document.is_none();
     if !args.quiet && !in_place {
@@ -311,10 +322,8 @@ fn evidence(
         if !brief {
             tell_run(name);
         }
-        if screen.tally.counts().is_none() && args.has_no_source() {
-            eprintln!(
-                "homing: standard input was empty, so there are no tasks; `:::` before words makes them the inputs"
-            );
+        if let Some(empty) = empty {
+            eprintln!("homing: {}", empty_note(args, empty));
         }
     }
     let Some(path) = &args.json else { return Ok(()) };
@@ -351,9 +360,10 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
     let cwd = std::env::current_dir().map_err(Failure::system)?;
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let mut batch = batch(args, &cwd, "dry", &mut inputs, io::stdin().is_terminal())?;
-    let tag = batch.tag().cloned();
+    let (tag, empty, mut some) = (batch.tag().cloned(), batch.empty_note(), false);
     homing_model::graph::in_order(batch.by_ref().map(|task| task.map_err(Failure::usage)), |task| {
         let mut line = Vec::new();
+        some = true;
         if let Some(tag) = &tag {
             line = tag.of(task, 1).0;
             line.push(b'\t');
@@ -363,5 +373,8 @@ fn dry_run(args: &Args) -> Result<i32, Failure> {
         io::stdout().write_all(&line).map_err(|e| Failure::unwritten("cannot write to standard output", &e))
     })?;
     batch.take_notes().iter().for_each(|text| eprintln!("homing: {text}"));
+    if !some && batch.skipped() == 0 && !args.quiet {
+        eprintln!("homing: {}", empty_note(args, &empty));
+    }
     Ok(0)
 }

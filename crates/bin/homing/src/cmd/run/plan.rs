@@ -47,9 +47,13 @@ pub fn plan(args: Args) -> Result<i32, Failure> {
     let mut inputs = Files::new(&cwd, Box::new(BufReader::new(io::stdin())));
     let batch = super::batch(&args, &cwd, "plan", &mut inputs, io::stdin().is_terminal())?;
     let (hosts, shapes) = there(&args, &targets, &links)?;
+    let empty = batch.empty_note();
     let source = OfferStream::new(batch, super::options::sourcing(&args, &cwd, shapes.len())?, finder);
     let tasks = Tasks::read(source, &hosts, Rows::new(args.json.is_some()))?;
     let sums = args.json.is_none() && !args.quiet;
+    if tasks.is_none() && !args.quiet {
+        eprintln!("homing: {}", super::empty_note(&args, &empty));
+    }
     tasks.print(sums, &hosts, &shapes, Params { locality: !args.no_locality, links, ..Default::default() })
 }
 
@@ -177,6 +181,8 @@ struct Tasks {
     others: Vec<TaskId>,
     /// Tasks that run after others.
     later: Vec<Task>,
+    /// The number of tasks that a replacement string skipped.
+    skipped: u64,
     rows: Rows,
 }
 
@@ -189,7 +195,8 @@ impl Tasks {
                     tasks.needs.push((offer.task.id, offer.need(hosts)));
                     tasks.offers.insert(offer.task.id, offer);
                 }
-                Incoming::Served(_) | Incoming::Again(_) | Incoming::SkipUnnumbered(_) => {}
+                Incoming::Served(_) | Incoming::Again(_) => {}
+                Incoming::SkipUnnumbered(skipped) => tasks.skipped += skipped,
                 Incoming::Server(names, place) => place.iter().for_each(|place| tell_waits(&names[0], place)),
                 Incoming::Unread { task, reason } => tasks.does_not_run(task.id, &reason),
                 Incoming::Skip(skipped) => {
@@ -201,6 +208,10 @@ impl Tasks {
             }
         }
         Ok(tasks)
+    }
+
+    fn is_none(&self) -> bool {
+        self.needs.is_empty() && self.others.is_empty() && self.later.is_empty() && self.skipped == 0
     }
 
     fn does_not_run(&mut self, task: TaskId, why: &str) {
