@@ -95,6 +95,8 @@ pub struct CommandInputs {
     pub unknown: Option<Volume>,
     /// Whether some input has a place.
     pub located: bool,
+    /// Whether some input does not count, because so many tasks have named it that all hosts have it in their caches.
+    pub read_before: bool,
     /// Whether a file of HDFS, which is on no volume, has a place.
     pub remote: bool,
     /// Why the place of an HDFS name is unknown.
@@ -286,6 +288,7 @@ impl Finder {
         inputs.located |= place.bytes > 0;
         inputs.cut.extend(place.cut.then(|| path.to_path_buf()));
         let counts = !by_word || named <= self.hosts || place.bytes > self.keeps;
+        inputs.read_before |= !counts && place.bytes > 0;
         if !volume.kind.is_comparable() {
             // An overlay's bytes may lie on a server.
             let here = place.per_host.get(&crate::local::host()).copied();

@@ -10,6 +10,8 @@ use std::fmt::{self, Display};
 pub enum Reason {
     /// It has no input whose place is known.
     NoInput,
+    /// Its inputs do not count any more: enough tasks have named them, and hosts have them in their caches.
+    ReadBefore,
     /// It has inputs, but no usable host of the run holds any of them.
     HeldByNone {
         /// Bytes of its inputs.
@@ -42,6 +44,7 @@ impl Reason {
     pub fn text<N: Display>(&self, name: impl Fn(HostIx) -> N) -> String {
         match self {
             Reason::NoInput => "no input on a volume".into(),
+            Reason::ReadBefore => "its inputs count as read there before".into(),
             Reason::HeldByNone { total } => format!("no usable host holds any of its {}", bytes(*total)),
             Reason::Holds { local, total } => {
                 // Rounded down: "100 %" is printed only for all bytes.

@@ -165,6 +165,7 @@ fn offer(id: TaskId, dice: &mut Dice, hosts: usize) -> Offer {
         volumes: vec![],
         requires: vec![],
         located: true,
+        read_before: false,
         guessed: false,
         reads: vec![],
         recent: vec![],

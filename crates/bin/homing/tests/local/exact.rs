@@ -24,6 +24,17 @@ fn a_plan_prints_the_commands_that_run() {
     assert_eq!(world.out(&["run", "-j1", "cat {}", ":::", "a b", "it's", "new\nline"]), "xxx");
 }
 
+#[test]
+fn a_plan_names_inputs_that_count_as_read_before() {
+    let world = World::new();
+    std::fs::write(world.path().join("in"), "four").unwrap();
+    let text = world.out(&["plan", "grep -c {} in", ":::", "a", "b", "c"]);
+    let why: Vec<&str> = text.lines().map(|line| line.split('\t').nth(2).unwrap()).collect();
+    let before = "its inputs count as read there before";
+    assert_eq!(why, ["holds 100 % of 4 B", before, before]);
+    assert_eq!(world.out(&["plan", "echo", ":::", "a"]).split('\t').nth(2), Some("no input on a volume"));
+}
+
 /// Checks that the record of a run and its reports have the command that ran, byte by byte.
 #[test]
 fn the_command_of_a_failed_task_is_exact() {

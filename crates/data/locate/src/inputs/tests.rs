@@ -118,7 +118,9 @@ fn a_reference_counts_once_for_each_host_unless_it_is_too_large_to_keep() {
     let bytes: Vec<u64> = (0..4).map(|_| world.inputs("map n1ref n2a").bytes).collect();
     // The same holds for n2a: it looks like a reference.
     assert_eq!(bytes, [101, 101, 0, 0]);
-    assert!(world.inputs("map n1ref").located, "it still has a place");
+    let cached = world.inputs("map n1ref");
+    assert!(cached.located && cached.read_before, "it still has a place");
+    assert!(!world.inputs("map n1huge").read_before);
     let huge: Vec<u64> = (0..4).map(|_| world.inputs("dd if=n1huge").bytes).collect();
     assert_eq!(huge, [2_000; 4]);
 }

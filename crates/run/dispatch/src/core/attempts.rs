@@ -33,7 +33,8 @@ impl Core {
             planned: (waiting.offer.located && !waiting.offer.guessed)
                 .then(|| self.planned(host, &waiting.offer, &placed))
                 .flatten(),
-            why: (placed.need.total > 0).then(|| waiting.offer.why(host, &self.hosts, &placed.why)),
+            why: (placed.need.total > 0 || waiting.offer.is_read_before())
+                .then(|| waiting.offer.why(host, &self.hosts, &placed.why)),
             after: None,
         }));
         let requires = waiting.offer.requires.clone();

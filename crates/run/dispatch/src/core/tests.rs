@@ -96,6 +96,7 @@ fn offer(id: TaskId, holders: &[&str]) -> Offer {
         volumes: vec![],
         requires: vec![],
         located: !holders.is_empty(),
+        read_before: false,
         guessed: false,
         reads: vec![],
         recent: vec![],
@@ -143,6 +144,20 @@ fn verdicts(actions: Vec<Action>) -> Vec<(TaskId, Outcome)> {
         _ => None,
     };
     actions.into_iter().filter_map(last).collect()
+}
+
+#[test]
+fn inputs_that_count_as_read_before_are_no_lack_of_inputs() {
+    let mut core = core(policy(), &[("n1", 4)]);
+    core.offer(Offer { located: true, read_before: true, ..offer(1, &[]) });
+    core.offer(offer(2, &[]));
+    core.assign(at(0).mono);
+    let why = |action: Action| match action {
+        Action::Journal(EventKind::TaskStarted { why, .. }) => Some(why),
+        _ => None,
+    };
+    let why: Vec<Option<String>> = core.take_actions().into_iter().filter_map(why).collect();
+    assert_eq!(why, [Some("its inputs count as read there before".to_string()), None]);
 }
 
 #[test]

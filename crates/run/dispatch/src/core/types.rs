@@ -90,6 +90,8 @@ pub struct Offer {
     pub requires: Vec<RawText>,
     /// False if the location of its inputs is unknown.
     pub located: bool,
+    /// Whether some inputs do not count, because as many tasks as there are hosts have named them before.
+    pub read_before: bool,
     /// Whether its words name no file. Then the files of the working directory are used in place of its inputs.
     pub guessed: bool,
     /// Names on shared file systems that it may read, absolute. Some may not exist.
@@ -126,11 +128,17 @@ impl Offer {
         (own == 0 || own < self.total).then(|| (local, remote.saturating_sub(own)))
     }
 
+    /// Whether none of its inputs counts, since all were read before.
+    pub(super) fn is_read_before(&self) -> bool {
+        self.total == 0 && self.read_before
+    }
+
     /// Returns the reason for `host` in words, without the files of this machine that `host` does not read.
     pub fn why(&self, host: HostIx, hosts: &Hosts, why: &Reason) -> String {
         let own = self.unread_on(host, hosts);
         let why = match why {
             _ if own > 0 && own == self.total => return "each host reads its own files of these names".into(),
+            Reason::NoInput if self.is_read_before() => Reason::ReadBefore,
             Reason::HeldByNone { total } => Reason::HeldByNone { total: total.saturating_sub(own) },
             Reason::Holds { local, total } => Reason::Holds { local: *local, total: total.saturating_sub(own) },
             other => other.clone(),

@@ -319,6 +319,7 @@ impl Looker {
                 volumes: Vec::new(),
                 requires: requires.collect(),
                 located: found.located,
+                read_before: found.read_before,
                 guessed,
                 reads: reads.iter().map(|p| p.as_path().into()).collect(),
                 recent,
@@ -336,6 +337,7 @@ impl Looker {
         let shared = home.as_ref().is_some_and(|v| v.kind.is_comparable());
         let nothing = found.volumes.is_empty() && found.own.is_empty() && !found.remote;
         found.located &= !nothing;
+        found.read_before &= !nothing;
         let guessed = self.how.hosts > 1 && shared && nothing;
         if guessed {
             found = CommandInputs { cut: Vec::new(), ..self.finder.folder(base, CWD_LIMIT) };
