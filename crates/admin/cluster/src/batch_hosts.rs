@@ -141,7 +141,7 @@ mod tests {
                 let one = |(name, slots): (String, Option<u32>)| slots.map_or(name.clone(), |n| format!("{name}*{n}"));
                 hosts.into_iter().map(one).collect::<Vec<_>>().join(" ")
             }
-            Err(failure) => failure.to_string(),
+            Err(failure) => failure.message,
         }
     }
 

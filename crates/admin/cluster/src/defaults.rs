@@ -90,7 +90,7 @@ mod tests {
             ("[run]\n\njobz = 4\n", 3, "jobz"),
             ("[run]\non = \"mars\"\n", 2, "mars"),
             ("[run]\nquiet = 3\n", 2, "quiet"),
-            ("[run]\njobs = { a = 1 }\n", 2, "jobs: it takes"),
+            ("[run]\njobs = { a = 1 }\n", 2, "jobs: the value must be"),
             ("[run]\nquiet = yes\n", 2, ""),
             ("[run]\n\njobz = false\n", 3, "jobz"),
             ("[run]\njobz = []\n", 2, "empty list"),

@@ -262,7 +262,7 @@ pub(crate) mod tests {
     fn a_volume_takes_in_places_and_gives_none_back_by_itself() {
         let (two, three) = (spec(&["a", "b"], 2), spec(&["a", "b", "c"], 2));
         assert_eq!(two.lacks(&three).unwrap(), three.places[2..]);
-        assert!(three.lacks(&two).unwrap_err().starts_with("has c:/"));
+        assert!(three.lacks(&two).unwrap_err().starts_with("also has c:/"));
         assert_eq!(two.lacks(&Spec { copies: 1, ..two.clone() }), Err("has other settings".into()));
         assert!(two.covers(&two) && !two.covers(&three) && !three.covers(&two));
         assert!(!two.covers(&Spec { clients: vec!["z".into()], ..two.clone() }));

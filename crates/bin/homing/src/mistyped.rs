@@ -152,12 +152,8 @@ fn unknown_command(grammar: &Command, command: &str, given: &str) -> Failure {
 /// Returns the replacement of a letter that other commands of homing have, if the command has a word for it.
 fn letter_instead(command: &Command, name: &str) -> Option<&'static str> {
     let has = |of: &dyn Fn(&clap::Arg) -> bool| command.get_arguments().any(|arg| !arg.is_hide_set() && of(arg));
-    let takes_hosts = has(&|arg| arg.get_short() == Some('w'));
     let has_long = |long: &str| has(&|arg| arg.get_long() == Some(long));
     match name {
-        "-g" | "--group" if takes_hosts => Some("-w @GROUP"),
-        "-a" | "--all" if takes_hosts => Some("-w '@*'"),
-        "-x" | "--exclude" if takes_hosts => Some("-w 'n[1-9]!n3'"),
         "-w" if has_long("hosts") => Some("--hosts NODESET"),
         "-n" if has_long("dry-run") => Some("--dry-run"),
         "--timeout" if has_long("command-timeout") => Some("-u TIME"),
@@ -315,9 +311,6 @@ mod tests {
     #[test]
     fn a_letter_of_another_command_leads_to_the_word_for_it() {
         for (line, meant) in [
-            ("on -g night make", "homing on -w @GROUP"),
-            ("on -a make", "homing on -w '@*'"),
-            ("on -x n1 make", "homing on -w 'n[1-9]!n3'"),
             ("volume create data -w n1", "homing volume create --hosts NODESET"),
             ("up -n", "homing up --dry-run"),
             ("exec --timeout 5 true", "homing exec -u TIME"),

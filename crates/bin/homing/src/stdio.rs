@@ -92,6 +92,6 @@ mod tests {
         again.args(["--exact", "stdio::tests::a_fault_of_homing_is_not_taken_for_a_hundred_failures", "--nocapture"]);
         let output = again.env("HOMING_TEST_FAULT", "1").output().unwrap();
         assert_eq!(output.status.code(), Some(70));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("by a fault of its own: on purpose (crates/"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("internal error: on purpose (crates/"));
     }
 }

@@ -238,6 +238,6 @@ mod tests {
             why(vec![switch("a", &["n1", "n2"], None, "x")]),
             "switch a: there is no switch \"x\" above it, where n[1-2] are below"
         );
-        assert!(why(vec![switch("a", &[], None, "b"), switch("b", &[], None, "a")]).contains("circle"));
+        assert!(why(vec![switch("a", &[], None, "b"), switch("b", &[], None, "a")]).contains("form a loop"));
     }
 }

@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_line_of_a_script_holds_options_alone() {
         for (line, says) in [
-            ("#BSUB -q night by day", "by is no option"),
+            ("#BSUB -q night by day", "by is not an option"),
             ("#BSUB -h", "-h is for the command line"),
             ("#BSUB -nosuch", "illegal option -- nosuch"),
             ("#BSUB-gpu num=1:mode=shared", "-gpu num=1:mode=shared: homing has no mode"),

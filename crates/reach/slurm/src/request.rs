@@ -202,12 +202,12 @@ mod tests {
             ..WorkerRequest::default()
         };
         let text = request.refusal("Invalid account or account/partition combination specified");
-        assert!(text.contains("asked for with --account=chem --constraint=ib: `sacctmgr show"), "{text}");
+        assert!(text.contains("the request had --account=chem --constraint=ib: `sacctmgr show"), "{text}");
         let text = WorkerRequest::default().refusal("Job violates accounting/QOS policy (job submit limit)");
         assert!(text.contains("neither --account nor --qos") && text.contains("sacctmgr show qos"), "{text}");
         let request = WorkerRequest { licenses: Some("nas:2".into()), ..WorkerRequest::default() };
         let text = request.refusal("Invalid license specification");
-        assert!(text.contains("asked for with --licenses=nas:2: `scontrol show licenses`"), "{text}");
+        assert!(text.contains("the request had --licenses=nas:2: `scontrol show licenses`"), "{text}");
         assert_eq!(request.refusal("Zero Bytes were transmitted"), "Zero Bytes were transmitted");
     }
 

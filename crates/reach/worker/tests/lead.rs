@@ -245,7 +245,7 @@ fn another_leads_where_the_first_cannot_be_used() {
     ["n1", "n2", "n3"].iter().for_each(|host| world.cut("here", host));
     let heads = world.attend(1..=8, 2);
     assert_eq!(heads.answered()[..4], ["refused", "refused", "refused", "astray"]);
-    assert!(heads.notes.recv().unwrap().contains("along the tree: n4: host n[1-3] cannot be reached"));
+    assert!(heads.notes.recv().unwrap().contains("through the tree: n4: host n[1-3] cannot be reached"));
 }
 
 /// Makes all leaders send a hello, then this text, and nothing more.

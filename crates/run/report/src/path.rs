@@ -211,14 +211,14 @@ mod tests {
         events.iter().for_each(|event| tally.add(event));
         assert!(tally.text(false).contains(&format!("path       {}\n           {}\n", text[0], text[1])));
         assert_eq!(tally.json()["path"], json);
-        assert!(crate::html(&events).contains("6.0 s of 3 recipes one after the other"));
+        assert!(crate::html(&events).contains("6.0 s for 3 recipes in sequence"));
     }
 
     #[test]
     fn more_hosts_than_there_were_are_told_where_they_would_be_used() {
         let all: Vec<_> = (0..20).map(|_| ("cc", FREE, 0, 2)).collect();
-        assert!(of(&build(&[4, 4], &all)).lines()[1].ends_with("more than 5 hosts"));
-        assert!(of(&build(&[16, 2, 8], &all)).lines()[1].ends_with("more than 2 hosts"));
+        assert!(of(&build(&[4, 4], &all)).lines()[1].ends_with("more than 5 hosts would not shorten the build"));
+        assert!(of(&build(&[16, 2, 8], &all)).lines()[1].ends_with("more than 2 hosts would not shorten the build"));
     }
 
     #[test]

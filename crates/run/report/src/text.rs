@@ -362,7 +362,7 @@ mod tests {
             tally.inputs_where()
         };
         add(1, "n1", 8, 0);
-        assert_eq!(add(2, "n2", 0, 92), "8 % of 100 B at home, 92 B over the network, by layout: all lies on n1");
+        assert_eq!(add(2, "n2", 0, 92), "8 % of 100 B at home, 92 B over the network, by layout: all of it is on n1");
         // Another host has inputs of its own: a better placement may exist.
         assert!(!add(3, "n2", 10, 0).contains("n1"));
     }

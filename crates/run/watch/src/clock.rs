@@ -83,7 +83,7 @@ mod tests {
         clock.begin(5, begun);
         assert_eq!(clock.shown_ns(after(1)), Some(1_000_000_005));
         clock.pause(after(2));
-        assert_eq!((clock.shown_ns(after(9)), clock.hint().starts_with("held")), (Some(2_000_000_005), true));
+        assert_eq!((clock.shown_ns(after(9)), clock.hint().starts_with("paused")), (Some(2_000_000_005), true));
         clock.pause(after(9));
         clock.change(true, after(10));
         assert_eq!((clock.shown_ns(after(11)), clock.hint()), (Some(5_000_000_005), "2000 times as fast".into()));

@@ -49,7 +49,12 @@ impl HostArgs {
     /// Returns the named hosts without the excluded ones, in order. If no option names any, these are the hosts of the
     /// cluster file, or none. `source`: that of groups that name none.
     pub fn chosen(&self, cluster: &Cluster, source: Option<&str>) -> Result<Vec<String>, Failure> {
-        self.without_excluded(self.wanted(cluster, source)?, cluster, source)
+        let wanted = self.wanted(cluster, source)?;
+        if self.all && wanted.is_empty() {
+            // Its error names the source of groups that lists no hosts.
+            cluster.set("@*", source)?;
+        }
+        self.without_excluded(wanted, cluster, source)
     }
 
     /// Returns the names of the hosts. If no option names any and the cluster file has none, this is this machine.
@@ -94,8 +99,8 @@ impl HostArgs {
         }
         // Without groups, all hosts are those of the cluster file.
         let all = match cluster.set("@*", source) {
-            Err(_) if cluster.has_hosts() => of_file()?,
-            all => all?,
+            Ok(all) => all,
+            Err(_) => of_file()?,
         };
         Ok(all.union(&named))
     }

@@ -178,7 +178,7 @@ fn output_leaves_a_part_of_the_disk_free() {
         let output = shell.env("HOMING_RUNS", w.path().join("runs")).stdin(Stdio::null()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(told.lines().next(), Some("1"), "{}", said(&output));
-        assert!(said(&output).contains("nearly full, and task 1 has printed"), "{}", said(&output));
+        assert!(said(&output).contains("nearly full: ending task 1, which has printed most, "), "{}", said(&output));
         assert!(w.read("journal").contains(r#""outcome":"output_limit""#));
         let out = w.read("out");
         assert!(out.contains("fine") && out.len() > 20 << 20 && out.len() < 28 << 20, "{} bytes", out.len());
@@ -277,7 +277,7 @@ fn results_that_cannot_be_written_are_no_success() {
 fn a_task_that_asks_for_more_memory_than_is_free_does_not_start() {
     let w = World::new();
     let mut child = w.command(&["run", "-q", "--memfree", "1000T", "touch ran", ":::", "a"]).spawn().unwrap();
-    until("it says what it waits for", || w.journal_or_empty().contains("tasks wait for memory: --memfree wants"));
+    until("it says what it waits for", || w.journal_or_empty().contains("tasks wait for memory: --memfree requires"));
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(!w.path().join("ran").exists());

@@ -238,7 +238,7 @@ fn a_run_is_watched_at_three_sizes_and_a_task_is_seen_and_ended_from_there() {
     }
     terminal.press("Enter");
     terminal.when("what it prints", |lines| {
-        shown(lines, "what task 1 has printed") && lines.iter().any(|l| l == "begun 1 1")
+        shown(lines, "output of task 1 so far") && lines.iter().any(|l| l == "begun 1 1")
     });
     terminal.press("x");
     terminal.press("k");

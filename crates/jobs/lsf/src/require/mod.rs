@@ -239,7 +239,7 @@ mod tests {
     fn each_term_acts_or_is_refused_by_its_name() {
         for (text, names) in [
             ("rusage[ngpus_physical=1]", "bsub -gpu num=N"),
-            ("rusage[nosuch=1]", "rusage[nosuch]: mem, swp, tmp are counted"),
+            ("rusage[nosuch=1]", "rusage[nosuch]: homing counts only mem, swp, tmp"),
             ("rusage[mem=5,r1m=1]", "rusage[r1m]"),
             ("rusage[mem=5:duration=10]", ":duration"),
             ("rusage[mem=5:decay=1]", ":decay"),

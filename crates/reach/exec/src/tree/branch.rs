@@ -118,7 +118,7 @@ mod tests {
         let mut hear = |told| branch.accept_message(&Nothing, told);
         assert!(matches!(hear(LeaderMessage::Begun(0)), Ok(LeaderEvent::Event(0, HostEventKind::Begun))));
         assert!(matches!(hear(done(0, CommandOutcome::Exited(0))), Ok(LeaderEvent::Event(0, HostEventKind::Done(..)))));
-        assert!(hear(done(0, CommandOutcome::Exited(0))).unwrap_err().contains("twice"));
+        assert!(hear(done(0, CommandOutcome::Exited(0))).unwrap_err().contains("already ended"));
         assert!(hear(done(3, CommandOutcome::Exited(0))).unwrap_err().contains("not in its branch"));
         assert!(matches!(hear(LeaderMessage::Alive(vec![1, 2])), Ok(LeaderEvent::Alive(hosts)) if hosts == [1, 2]));
         assert!(hear(LeaderMessage::Alive(vec![1, 3])).unwrap_err().contains("not in its branch"));

@@ -55,7 +55,13 @@ mod tests {
             String::from_utf8(said.stdout).unwrap().lines().count()
         };
         assert_eq!((found("stdout"), found("stderr"), found("seq")), (1, 1, 1));
-        assert!(results_files(&dir.path().join("all.csv"), &[]).err().unwrap().message.contains("not a .csv of all"));
+        assert!(
+            results_files(&dir.path().join("all.csv"), &[])
+                .err()
+                .unwrap()
+                .message
+                .contains("not one .csv file of all tasks")
+        );
         assert!(
             results_files("/proc/1/no/such".as_ref(), &[]).err().unwrap().message.starts_with("cannot write results")
         );

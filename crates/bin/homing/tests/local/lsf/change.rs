@@ -24,7 +24,7 @@ fn what_waits_is_changed_and_put_in_another_order() {
     for (line, says) in [
         ("bmod -n 1 1", "job 1 has started"),
         ("bmod -n 3 3", "3 slots requested, its host has 2. Job not modified."),
-        ("bmod -o x 3", "-o: it is not changed once the job was submitted"),
+        ("bmod -o x 3", "-o: a submitted job keeps it"),
         ("bmod -q nosuch 3", "nosuch: No such queue"),
         ("bmod -R 'select[mem>=900000000]' 3", "can never be satisfied"),
         ("bswitch shut 3", "shut: Queue has been closed"),

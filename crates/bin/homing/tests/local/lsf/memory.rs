@@ -55,5 +55,5 @@ fn the_units_of_the_conf_are_honoured() {
     assert_eq!(told[0]["memory_bytes"], 4u64 << 30);
     conf("LSF_UNIT_FOR_LIMITS=parsec\n");
     let (code, _, err) = bsub("-M 4");
-    assert!(code == 255 && err.contains("LSF_UNIT_FOR_LIMITS=parsec of "), "{err}");
+    assert!(code == 255 && err.contains("LSF_UNIT_FOR_LIMITS=parsec in "), "{err}");
 }

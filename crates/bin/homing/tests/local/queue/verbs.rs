@@ -53,7 +53,7 @@ fn what_can_never_start_is_refused() {
     // Nor is an option ignored that only Slurm understands.
     let output = w.homing(&["sub", "--account", "physics", "true"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(255) && said.contains("--account=physics is for Slurm"), "{said}");
+    assert!(output.status.code() == Some(255) && said.contains("--account=physics works only on Slurm"), "{said}");
     assert_eq!(w.out(&["jobs", "-a", "--json"]).trim(), "[]");
 }
 
@@ -65,7 +65,10 @@ fn what_waits_and_what_runs_can_be_killed() {
     until("the first runs", || w.path().join("runs").exists());
     w.out(&["sub", "-q", "--after", "1", "true"]);
     let list = w.out(&["jobs", "--why"]);
-    assert!(list.contains("PEND: no free slots") && list.contains("PEND: what it waits for has not"), "{list}");
+    assert!(
+        list.contains("PEND: no free slots") && list.contains("PEND: its dependency condition does not hold yet"),
+        "{list}"
+    );
     w.out(&["kill", "2"]);
     w.out(&["kill", "1"]);
     assert_eq!(w.homing(&["wait", "1", "2"]).status.code(), Some(143));
@@ -313,7 +316,7 @@ fn a_name_that_a_run_has_already_is_noted() {
         let output = w.command(&["run", "--name", "first"]).args(words).output().unwrap();
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(!named(&["true", ":::", "a"]).contains("has the name"));
-    assert!(named(&["true", ":::", "b"]).contains(" has the name \"first\", too: "));
-    assert!(!named(&["-q", "true", ":::", "c"]).contains("has the name"));
+    assert!(!named(&["true", ":::", "a"]).contains("the name"));
+    assert!(named(&["true", ":::", "b"]).contains(" also has the name \"first\"; from now on "));
+    assert!(!named(&["-q", "true", ":::", "c"]).contains("the name"));
 }

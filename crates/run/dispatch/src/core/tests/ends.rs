@@ -72,7 +72,7 @@ fn a_signal_that_kills_does_not_say_that_it_waits() {
     core.offer(offer(1, &[]));
     assign(&mut core, 0);
     core.interrupt(15, true);
-    assert_eq!(notes(&mut core), ["no new tasks; ending 1 that run"]);
+    assert_eq!(notes(&mut core), ["no new tasks; ending 1 still running"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn waiting_for_memory_is_told_once_and_not_at_once() {
     core.assign(at(S).mono);
     assert_eq!(notes(&mut core), [""; 0]);
     core.assign(at(2 * S).mono);
-    assert_eq!(notes(&mut core), ["tasks wait for memory: --memfree wants 2.1 GB free, n1 has 1.1 GB"]);
+    assert_eq!(notes(&mut core), ["tasks wait for memory: --memfree requires 2.1 GB free, n1 has 1.1 GB"]);
     core.assign(at(9 * S).mono);
     assert_eq!(notes(&mut core), [""; 0]);
 }
