@@ -2,6 +2,7 @@
 
 use homing_model::event::EventKind;
 use homing_model::{Outcome, TaskId};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The counts of tasks by outcome, kept in this one place. The caller passes every event in order. Failed and killed
@@ -118,6 +119,47 @@ impl Counts {
             ("unfinished", unfinished),
         ];
         all.into_iter().filter(|(_, n)| *n > 0).map(|(key, n)| (key.to_string(), n)).collect()
+    }
+}
+
+/// The numbers of a run's tasks by outcome, for a list of runs. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RunCounts {
+    /// Tasks that succeeded.
+    pub done: Option<u64>,
+    /// Tasks whose last outcome is a failure.
+    pub failed: Option<u64>,
+    /// Tasks that did not run because a task that they need has failed.
+    pub not_run: Option<u64>,
+    /// Tasks that were not run since there was no need.
+    pub skipped: Option<u64>,
+    /// Tasks without a last outcome. Unknown while the input of the run may have more tasks.
+    pub unfinished: Option<u64>,
+}
+
+impl RunCounts {
+    /// Returns the counts of a `run_ended` record, which leaves out zeros.
+    pub(crate) fn of_record(named: &BTreeMap<String, u64>) -> RunCounts {
+        let of = |name| Some(named.get(name).copied().unwrap_or(0));
+        RunCounts {
+            done: of("done"),
+            failed: of("failed"),
+            not_run: of("not_run"),
+            skipped: of("skipped"),
+            unfinished: of("unfinished"),
+        }
+    }
+}
+
+impl From<&Counts> for RunCounts {
+    fn from(counts: &Counts) -> RunCounts {
+        RunCounts {
+            done: Some(counts.done),
+            failed: Some(counts.failed()),
+            not_run: Some(counts.not_run()),
+            skipped: Some(counts.skipped),
+            unfinished: counts.unfinished(),
+        }
     }
 }
 

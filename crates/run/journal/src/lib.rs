@@ -27,7 +27,7 @@ mod seal;
 mod unbegun;
 mod write;
 
-pub use counts::Counts;
+pub use counts::{Counts, RunCounts};
 pub use environment::differing;
 pub use error::JournalError;
 pub use holder::{Holder, Life};

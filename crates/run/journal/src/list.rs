@@ -4,11 +4,10 @@ use crate::holder::Holder;
 use crate::lock;
 use crate::order;
 use crate::read::event_of;
-use crate::{Counts, FILE, JournalError, replay};
+use crate::{Counts, FILE, JournalError, RunCounts, replay};
 use homing_model::event::EventKind;
 use homing_model::{Event, RawText};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -50,8 +49,8 @@ pub struct RunInfo {
     /// The state of the run.
     #[serde(flatten)]
     pub state: RunState,
-    /// Tasks: `done`, `failed`, `skipped`, `unfinished`.
-    pub counts: BTreeMap<String, u64>,
+    /// The numbers of its tasks by outcome.
+    pub counts: RunCounts,
     /// The command line.
     pub argv: Vec<RawText>,
     /// The name that the user has given the run.
@@ -181,7 +180,7 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
         name,
         started_ns: None,
         state: RunState::Interrupted,
-        counts: BTreeMap::new(),
+        counts: RunCounts::default(),
         argv: Vec::new(),
         label: None,
         dir,
@@ -191,7 +190,7 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
     }
     if let Some(Event { at_ns, what: EventKind::RunEnded { exit, counts } }) = last_event(&info.dir) {
         info.state = RunState::Ended { exit, ended_ns: at_ns };
-        info.counts = counts;
+        info.counts = RunCounts::of_record(&counts);
         return info;
     }
     if let Some(by) = lock::living(&info.dir) {
@@ -205,12 +204,12 @@ fn info(name: String, dir: PathBuf) -> RunInfo {
 }
 
 /// Counts tasks over the whole journal.
-fn count(dir: &Path) -> Result<BTreeMap<String, u64>, JournalError> {
+fn count(dir: &Path) -> Result<RunCounts, JournalError> {
     let mut counts = Counts::default();
     for event in replay(dir)? {
         counts.add(&event?.what);
     }
-    Ok(counts.named())
+    Ok(RunCounts::from(&counts))
 }
 
 pub(crate) fn first_event(dir: &Path) -> Option<Event> {

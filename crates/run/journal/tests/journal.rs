@@ -4,7 +4,7 @@
 mod ended;
 
 use ended::End;
-use homing_journal::{FILE, Journal, JournalError, RunState, find, live, replay, runs};
+use homing_journal::{FILE, Journal, JournalError, RunCounts, RunState, find, live, replay, runs};
 use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText};
 use proptest::prelude::*;
@@ -254,8 +254,11 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert_eq!(list.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["b-late", "b-early"]);
     list.reverse();
     assert_eq!(list[0].state, RunState::Interrupted);
-    let counts = BTreeMap::from([("failed".to_string(), 1), ("skipped".to_string(), 1), ("unfinished".to_string(), 1)]);
+    let none = RunCounts { done: Some(0), failed: Some(0), not_run: Some(0), skipped: Some(0), unfinished: Some(0) };
+    let counts = RunCounts { failed: Some(1), skipped: Some(1), unfinished: Some(1), ..none };
     assert_eq!(list[0].counts, counts);
+    // The last record leaves out zeros.
+    assert_eq!(list[1].counts, RunCounts { failed: Some(1), ..none });
     assert_eq!(list[1].state, RunState::Ended { exit: 1, ended_ns: 1_063 });
     assert_eq!(list[1].argv.len(), 3);
     assert!(find(root.path(), "last").unwrap().ends_with("b-late"));
@@ -263,6 +266,27 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert!(matches!(find(root.path(), "b-"), Err(JournalError::Ambiguous { .. })));
     assert!(matches!(find(root.path(), "c"), Err(JournalError::NotFound { .. })));
     assert!(runs(&root.path().join("missing")).is_empty());
+}
+
+/// Its input may have had more tasks.
+#[test]
+fn tasks_left_of_a_run_that_was_killed_while_it_read_are_unknown() {
+    let root = tempfile::tempdir().unwrap();
+    let started = EventKind::RunStarted {
+        v: 1,
+        run: "r".into(),
+        argv: vec!["homing".into()],
+        cwd: "/".into(),
+        host: "n1".into(),
+        pid: 1,
+        tasks: None,
+        label: None,
+    };
+    let ended = EventKind::from(End { task: 1, outcome: Outcome::Exit(0), ..End::default() });
+    written(root.path(), "r", &[started, ended].map(|what| Event { at_ns: 1, what }));
+    let info = &runs(root.path())[0];
+    let counts = serde_json::json!({"done": 1, "failed": 0, "not_run": 0, "skipped": 0, "unfinished": null});
+    assert_eq!((&info.state, serde_json::to_value(info).unwrap()["counts"].clone()), (&RunState::Interrupted, counts));
 }
 
 /// One damage to a file.

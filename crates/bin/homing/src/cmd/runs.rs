@@ -3,7 +3,7 @@
 use crate::consent::Consent;
 use crate::progress::columns;
 use homing_batch::parse_duration;
-use homing_journal::{RunInfo, RunState};
+use homing_journal::{RunCounts, RunInfo, RunState};
 use homing_model::text::{aligned, shown};
 use homing_model::units;
 use homing_model::{Failure, document, fit};
@@ -59,7 +59,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     };
     let oldest = args.since.map_or(i64::MIN, age);
     runs.retain(|run| run.started_ns.unwrap_or(i64::MIN) >= oldest);
-    runs.retain(|run| !args.failed || run.counts.contains_key("failed"));
+    runs.retain(|run| !args.failed || run.counts.failed.is_some_and(|n| n > 0));
     runs.truncate(args.number.unwrap_or(usize::MAX));
     let text = if args.json {
         document::array(&runs)
@@ -155,8 +155,8 @@ fn narrow_table(runs: &[RunInfo], columns: usize) -> String {
 
 /// Returns the numbers of tasks that are done, failed and left.
 fn counts(run: &RunInfo) -> [String; 3] {
-    let none = if matches!(run.state, RunState::Unreadable { .. }) { "-" } else { "0" };
-    ["done", "failed", "unfinished"].map(|key| run.counts.get(key).map_or(none.into(), u64::to_string))
+    let RunCounts { done, failed, unfinished, .. } = run.counts;
+    [done, failed, unfinished].map(|tasks| tasks.map_or("-".into(), |n| n.to_string()))
 }
 
 fn wide_table(runs: &[RunInfo]) -> String {

@@ -90,7 +90,8 @@ fn a_build_is_shown_as_a_run_is_and_make_takes_it_up_again() {
     let runs: serde_json::Value = serde_json::from_str(&out).unwrap();
     let run = &runs[0];
     assert_eq!((run["state"].as_str(), run["exit"].as_i64()), (Some("ended"), Some(2)), "{out}{err}");
-    assert_eq!(run["counts"], serde_json::json!({"done": 2, "failed": 1}));
+    let counts = serde_json::json!({"done": 2, "failed": 1, "not_run": 0, "skipped": 0, "unfinished": 0});
+    assert_eq!(run["counts"], counts);
     assert_eq!(run["argv"].as_array().unwrap()[1], "make");
 
     let failure = "exit 3";

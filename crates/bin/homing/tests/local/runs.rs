@@ -71,6 +71,20 @@ fn the_newest_runs_stand_first_and_a_screen_of_them() {
     assert_eq!(world.out(&["runs", "--all"]).lines().count(), 24);
 }
 
+/// The run was killed while it read its input, which may have had more tasks.
+#[test]
+fn a_run_that_was_killed_while_it_read_does_not_look_complete() {
+    let world = World::new();
+    world.past_run("killed", 1_767_268_800_000_000_000);
+    let journal = world.runs().join("killed/journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let began = text.lines().next().unwrap().replace("\"tasks\":0", "\"tasks\":null");
+    std::fs::write(&journal, began + "\n").unwrap();
+    let list = world.out(&["runs"]);
+    let row: Vec<&str> = list.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[row.len() - 7..row.len() - 3], ["interrupted", "0", "0", "-"], "{list}");
+}
+
 #[test]
 fn old_runs_go_when_that_is_asked_for_and_no_others() {
     let world = World::new();
