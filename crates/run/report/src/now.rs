@@ -68,14 +68,12 @@ pub struct Now {
     failures: VecDeque<FailedTask>,
     /// The time of the last event, ns since 1970.
     at_ns: i64,
-    /// Whether its coordinator died before the end.
-    interrupted: bool,
 }
 
 impl Now {
     /// Records that the run has no coordinator any more, although its journal has no end. Its attempts ended with it.
     pub fn interrupt(&mut self) {
-        self.interrupted = true;
+        self.tally.interrupt();
         self.tasks.clear();
     }
 
@@ -87,7 +85,6 @@ impl Now {
             EventKind::RunStarted { argv, .. } => self.argv.clone_from(argv),
             // The attempts of the earlier part ended with its coordinator.
             EventKind::RunResumed { .. } => {
-                self.interrupted = false;
                 self.tasks.clear();
                 self.hosts.clear();
             }
@@ -157,18 +154,9 @@ impl Now {
         let name = self.tally.run.clone().unwrap_or_default();
         let state = match self.tally.exit() {
             Some(exit) => format!("ended, exit {exit}"),
-            None => self.state().into(),
+            None => self.tally.state().into(),
         };
         format!("{name}  {state}  {}", command_line(&self.argv))
-    }
-
-    /// Returns the state of the run in a word, as `homing runs` has it.
-    fn state(&self) -> &'static str {
-        match self.tally.exit() {
-            Some(_) => "ended",
-            None if self.interrupted => "interrupted",
-            None => "running",
-        }
     }
 
     /// Returns the line in place of the progress of a run that is over: its tasks, its time and its size.
@@ -176,10 +164,7 @@ impl Now {
         let counts = self.tally.counts();
         let (hosts, slots) = self.tally.size();
         let rest: String = besides(counts).map(|part| format!(", {part}")).collect();
-        let resume = match (self.state() == "interrupted", &self.tally.run) {
-            (true, Some(run)) => format!("; homing resume {run} continues it"),
-            _ => String::new(),
-        };
+        let resume = self.tally.continuation().map_or(String::new(), |next| format!("; {next}"));
         let (took, hosts, slots) = (short_span(self.elapsed(now_ns)), count(hosts, "host"), count(slots, "slot"));
         format!("{} done, {} failed{rest} in {took} on {hosts}, {slots}{resume}", counts.done, counts.failed())
     }
@@ -227,7 +212,7 @@ impl Now {
         let host = |(name, h): (&String, &OnHost)| json!({"host": name, "slots": h.slots, "running": running.get(name.as_str()).unwrap_or(&0), "done": h.done, "failed": h.failed, "lost": h.lost, "sample_age_seconds": silent(h), "ut": h.rates.ut, "stalled": h.rates.stalled, "io": h.rates.io, "net": h.rates.net, "link_bytes_per_s": h.link});
         let server = |(name, s): (&String, &ServerUse)| json!({"server": name, "limit": s.limit, "why": s.why, "users": s.users});
         json!({
-            "state": self.state(), "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
+            "state": self.tally.state(), "sums": self.tally.json(), "elapsed_seconds": self.elapsed(now_ns).as_secs_f64(),
             "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
             "servers": self.servers.iter().map(server).collect::<Vec<_>>(),
             "fetches": self.fetches().iter().map(|f| json!({"from": f.from, "to": f.to, "tasks": f.tasks, "bytes": f.bytes})).collect::<Vec<_>>(),

@@ -56,6 +56,8 @@ pub struct Tally {
     pub(crate) counts: Counts,
     pub(crate) retried: u64,
     pub(crate) exit: Option<i32>,
+    /// Whether its coordinator died before the end.
+    interrupted: bool,
     pub(crate) named: Vec<FailedTask>,
     /// The number of tasks that did not run, by reason.
     pub(crate) not_run: BTreeMap<String, u64>,
@@ -137,6 +139,40 @@ impl Tally {
         self.exit
     }
 
+    /// Records that the run has no coordinator any more, although its journal has no end.
+    pub fn interrupt(&mut self) {
+        self.interrupted = true;
+    }
+
+    /// Whether an event of the run was read.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// Whether the run has ended, or was interrupted.
+    pub fn is_over(&self) -> bool {
+        self.exit.is_some() || self.interrupted
+    }
+
+    /// Returns the state of the run in a word, as `homing runs` has it.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.exit {
+            Some(_) => "ended",
+            None if self.interrupted => "interrupted",
+            None => "running",
+        }
+    }
+
+    /// Returns the words on the command that continues the run, if the run was interrupted.
+    pub(crate) fn continuation(&self) -> Option<String> {
+        let run = self.run.as_ref().filter(|_| self.state() == "interrupted")?;
+        match &self.again {
+            // Only make knows which part of a build is left.
+            Some(make) if self.path.is_some() => Some(format!("{make}, continues it")),
+            _ => Some(format!("homing resume {run} continues it")),
+        }
+    }
+
     /// Returns the counts of tasks by outcome so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -163,7 +199,7 @@ impl Tally {
                 });
             }
             EventKind::RunResumed { .. } => {
-                self.exit = None;
+                (self.exit, self.interrupted) = (None, false);
                 // The resumed part reports them again, or runs them.
                 self.not_run.clear();
                 self.hosts.values_mut().for_each(|h| h.load.pause());
@@ -391,7 +427,7 @@ impl Tally {
             })
             .collect();
         json!({
-            "run": self.run, "exit": self.exit, "wall_us": self.wall_us(),
+            "run": self.run, "state": self.state(), "exit": self.exit, "wall_us": self.wall_us(),
             "tasks": {
                 "total": self.counts.total, "done": self.counts.done, "failed": self.counts.failed(),
                 "not_run": self.counts.not_run(), "skipped": self.counts.skipped, "retried": self.retried, "unfinished": self.counts.unfinished(),

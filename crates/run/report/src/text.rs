@@ -50,6 +50,10 @@ impl Tally {
     pub fn text(&self, color: bool) -> String {
         let mut lines = ReportLines { color, text: String::new() };
         self.tasks(&mut lines, "", true);
+        if self.exit.is_none() && self.has_begun() {
+            let next = self.continuation().map_or(String::new(), |next| format!("; {next}"));
+            lines.add("state", &format!("{}{next}", self.state()));
+        }
         let (hosts, slots) = self.size();
         let on =
             if hosts > 0 { format!(" on {}, {}", count(hosts, "host"), count(slots, "slot")) } else { String::new() };
@@ -350,7 +354,44 @@ mod tests {
     use super::*;
     use crate::made::started;
     use homing_model::Event;
-    use homing_model::event::PlannedBytes;
+    use homing_model::event::{EventKind, PlannedBytes};
+    use std::collections::BTreeMap;
+
+    fn begun(words: &[&str]) -> Tally {
+        let mut tally = Tally::new();
+        let what = EventKind::RunStarted {
+            v: 1,
+            run: "r1".into(),
+            argv: words.iter().map(|word| (*word).into()).collect(),
+            cwd: "/src".into(),
+            host: "n1".into(),
+            pid: 1,
+            tasks: None,
+            label: None,
+        };
+        tally.add(&Event { at_ns: 0, what });
+        tally
+    }
+
+    #[test]
+    fn a_run_without_an_end_has_its_state_and_the_command_that_continues_it() {
+        let line = |tally: &Tally| {
+            let text = tally.text(false);
+            text.lines().find(|line| line.starts_with("state ")).map(String::from)
+        };
+        let mut run = begun(&["homing", "run", "true"]);
+        assert_eq!(line(&run).as_deref(), Some("state      running"));
+        run.interrupt();
+        assert_eq!(line(&run).as_deref(), Some("state      interrupted; homing resume r1 continues it"));
+        assert_eq!(run.json()["state"], "interrupted");
+        run.add(&Event { at_ns: 1, what: EventKind::RunResumed { host: "n1".into(), pid: 2 } });
+        assert_eq!(line(&run).as_deref(), Some("state      running"));
+        run.add(&Event { at_ns: 2, what: EventKind::RunEnded { exit: 0, counts: BTreeMap::new() } });
+        assert_eq!((line(&run), &run.json()["state"]), (None, &"ended".into()));
+        let mut build = begun(&["homing", "make", "all"]);
+        build.interrupt();
+        assert_eq!(line(&build).as_deref(), Some("state      interrupted; homing make all, in /src, continues it"));
+    }
 
     #[test]
     fn a_server_that_holds_all_inputs_is_named() {

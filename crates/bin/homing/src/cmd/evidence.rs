@@ -38,6 +38,8 @@ pub fn found(run: &str) -> Result<(PathBuf, String), Failure> {
 /// Reads the journal of a run. `keep`: keep all events, too. `count`: add up the resources that it used.
 pub fn read(run: &str, keep: bool, count: bool) -> Result<JournalContent, Failure> {
     let (dir, name) = found(run)?;
+    // The order matters: a run that ends between the two looks has its end in the journal.
+    let interrupted = homing_journal::is_interrupted(&dir);
     let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
     let (mut opening, mut failures) = (Opening { dir: dir.clone(), ..Opening::default() }, Failures::default());
     events(&dir, |event| {
@@ -53,6 +55,9 @@ pub fn read(run: &str, keep: bool, count: bool) -> Result<JournalContent, Failur
             kept.push(event);
         }
     })?;
+    if interrupted && !tally.is_over() {
+        tally.interrupt();
+    }
     Ok(JournalContent { name, opening, tally, failures, usage, kept })
 }
 

@@ -83,6 +83,10 @@ fn a_run_that_was_killed_while_it_read_does_not_look_complete() {
     let list = world.out(&["runs"]);
     let row: Vec<&str> = list.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(row[row.len() - 7..row.len() - 3], ["interrupted", "0", "0", "-"], "{list}");
+    let report = world.out(&["report", "killed"]);
+    assert!(report.contains("\nstate      interrupted; homing resume killed "), "{report}");
+    let report = json(&world.out(&["report", "killed", "--json"]));
+    assert_eq!((&report["state"], &report["tasks"]["unfinished"]), (&"interrupted".into(), &serde_json::Value::Null));
 }
 
 #[test]

@@ -128,7 +128,7 @@ impl Now {
 
     /// Whether the run has ended, or was interrupted.
     pub fn is_over(&self) -> bool {
-        self.tally().exit().is_some() || self.interrupted
+        self.tally().is_over()
     }
 
     /// Returns the storage servers, by name.
