@@ -33,7 +33,7 @@ pub use error::JournalError;
 pub use holder::{Holder, Life};
 pub use jobs::{note_job, runs_of_job, single_live};
 pub use kept::{EarlierInput, Keeping, forget, kept};
-pub use list::{RunInfo, RunState, find, find_reported, is_interrupted, labelled, live, names, runs};
+pub use list::{RunInfo, RunState, find, find_reported, is_interrupted, is_own_name, labelled, live, names, runs};
 pub use name::{root, root_note};
 pub use prune::{PRUNED, Pruned, clock_doubt, prune};
 pub use ran::ran;

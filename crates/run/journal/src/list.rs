@@ -2,6 +2,7 @@
 
 use crate::holder::Holder;
 use crate::lock;
+use crate::name::has_form_of_name;
 use crate::order;
 use crate::read::event_of;
 use crate::{Counts, FILE, JournalError, RunCounts, replay};
@@ -82,8 +83,8 @@ pub fn live(root: &Path) -> Vec<PathBuf> {
     folders(root).map(|(_, dir)| dir).filter(|dir| lock::living(dir).is_some()).collect()
 }
 
-/// Returns the folder of a run by its name, a unique prefix of its name, its path, or `last` for the run that began
-/// last. The name that a user has given finds the newest run of that name.
+/// Returns the folder of a run by its name, its path, or `last` for the run that began last. The name that a user has
+/// given finds the newest run of that name. It wins over a unique prefix of a run's name, which comes last.
 pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     if name.contains('/') && Path::new(name).join(FILE).is_file() {
         return Ok(PathBuf::from(name));
@@ -94,10 +95,15 @@ pub fn find(root: &Path, name: &str) -> Result<PathBuf, JournalError> {
     }
     let mut like: Vec<(String, PathBuf)> = folders(root).filter(|(n, _)| n.starts_with(name)).collect();
     like.sort();
+    if like.first().is_some_and(|(first, _)| first == name) {
+        return Ok(like.remove(0).1);
+    }
+    if let Some(dir) = labelled(root, name) {
+        return Ok(dir);
+    }
     match like.len() {
-        0 => labelled(root, name).ok_or_else(missing),
+        0 => Err(missing()),
         1 => Ok(like.remove(0).1),
-        _ if like[0].0 == name => Ok(like.remove(0).1),
         _ => {
             // The newest runs first: the names begin with the time.
             let more = like.len().saturating_sub(CANDIDATES);
@@ -156,6 +162,12 @@ pub fn is_interrupted(dir: &Path) -> bool {
 /// Returns the folder of the newest run to which the user has given this name.
 pub fn labelled(root: &Path, label: &str) -> Option<PathBuf> {
     names(root).into_iter().map(|name| root.join(name)).find(|dir| label_of(dir).as_deref() == Some(label))
+}
+
+/// Whether `label` cannot be the second name of a run: it is the own name of a run below `root`, or a later run may get
+/// it.
+pub fn is_own_name(root: &Path, label: &str) -> bool {
+    has_form_of_name(label) || root.join(label).join(FILE).is_file()
 }
 
 /// Returns the name that the user has given to the run in a folder.

@@ -55,19 +55,30 @@ fn writable(folder: &Path) -> std::io::Result<()> {
     Ok(rustix::fs::access(there.join("."), Access::WRITE_OK | Access::EXEC_OK)?)
 }
 
+/// The last characters of a run's name. No i, l, o, u: people read such names aloud and type them.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+/// Their number.
+const LAST: usize = 3;
+
 /// Returns a short name that sorts by time, e.g. `20261121-033312-4k7`. The time is UTC, so names sort correctly
 /// across hosts and at the end of summer time.
 pub(crate) fn new_run_name(now_ns: i64, pid: u32) -> String {
-    // No i, l, o, u: people read such names aloud and type them.
-    const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
     let time = jiff::Timestamp::from_nanosecond(i128::from(now_ns)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let mut mixed = (now_ns as u64 ^ (u64::from(pid) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut name = time.strftime("%Y%m%d-%H%M%S-").to_string();
-    for _ in 0..3 {
+    for _ in 0..LAST {
         name.push(char::from(DIGITS[(mixed >> 59) as usize]));
         mixed <<= 5;
     }
     name
+}
+
+/// Whether [`new_run_name`] may return this name.
+pub(crate) fn has_form_of_name(text: &str) -> bool {
+    let is_number = |part: &str, length| part.len() == length && part.bytes().all(|b| b.is_ascii_digit());
+    let is_last = |part: &str| part.len() == LAST && part.bytes().all(|b| DIGITS.contains(&b));
+    let parts: Vec<&str> = text.split('-').collect();
+    matches!(parts[..], [date, time, last] if is_number(date, 8) && is_number(time, 6) && is_last(last))
 }
 
 #[cfg(test)]
@@ -82,6 +93,11 @@ mod tests {
         assert!(name.starts_with("20261121-033312-"), "{name}");
         assert!(name < new_run_name(at + 1_000_000_000, 7));
         assert_ne!(name, new_run_name(at, 8));
+        assert!(has_form_of_name(&name));
+        for other in ["", "night", "20261121-033312", "20261121-033312-", "20261121-033312-4K7", "2026112-1033312-4k7"]
+        {
+            assert!(!has_form_of_name(other), "{other}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod ended;
 
 use ended::End;
-use homing_journal::{FILE, Journal, JournalError, RunCounts, RunState, find, live, replay, runs};
+use homing_journal::{FILE, Journal, JournalError, RunCounts, RunState, find, is_own_name, live, replay, runs};
 use homing_model::event::{EventKind, PlannedBytes};
 use homing_model::{Event, HostFacts, HostSample, IoCounters, IoWait, Mount, Outcome, RawText};
 use proptest::prelude::*;
@@ -266,6 +266,38 @@ fn runs_are_listed_newest_first_and_found_by_prefix() {
     assert!(matches!(find(root.path(), "b-"), Err(JournalError::Ambiguous { .. })));
     assert!(matches!(find(root.path(), "c"), Err(JournalError::NotFound { .. })));
     assert!(runs(&root.path().join("missing")).is_empty());
+}
+
+#[test]
+fn a_name_of_the_user_wins_over_the_beginning_of_another_name() {
+    let root = tempfile::tempdir().unwrap();
+    let begin = |run: &str, label: Option<&str>| {
+        let what = EventKind::RunStarted {
+            v: 1,
+            run: run.into(),
+            argv: vec!["homing".into()],
+            cwd: "/".into(),
+            host: "n1".into(),
+            pid: 1,
+            tasks: None,
+            label: label.map(String::from),
+        };
+        written(root.path(), run, &[Event { at_ns: 1, what }]);
+    };
+    begin("20261128-100201-22m", None);
+    begin("20261128-110000-abc", Some("20261128-100201"));
+    begin("20261128-120000-abd", Some("2026"));
+    for (name, run) in [
+        ("20261128-100201", "20261128-110000-abc"),
+        ("2026", "20261128-120000-abd"),
+        ("20261128-100201-22m", "20261128-100201-22m"),
+        ("20261128-1002", "20261128-100201-22m"),
+    ] {
+        assert!(find(root.path(), name).unwrap().ends_with(run), "{name}");
+    }
+    begin("night", None);
+    let own = ["night", "20261128-100201-22m", "20270101-000000-zzz", "20261128-100201", "morning"];
+    assert_eq!(own.map(|name| is_own_name(root.path(), name)), [true, true, true, false, false]);
 }
 
 /// Its input may have had more tasks.

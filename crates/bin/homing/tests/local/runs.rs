@@ -90,6 +90,18 @@ fn a_run_that_was_killed_while_it_read_does_not_look_complete() {
 }
 
 #[test]
+fn a_second_name_that_is_the_own_name_of_a_run_is_refused() {
+    let world = World::new();
+    world.past_run("past", 0);
+    for name in ["past", "20261128-100201-22m"] {
+        let refused = world.homing(&["run", "-q", "--name", name, "touch ran", ":::", "1"]).output().unwrap();
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(255), "{errors}");
+        assert!(errors.contains(name) && !world.0.path().join("ran").exists(), "{errors}");
+    }
+}
+
+#[test]
 fn old_runs_go_when_that_is_asked_for_and_no_others() {
     let world = World::new();
     for (name, days) in [("old", 31), ("recent", 29), ("held", 40)] {

@@ -65,6 +65,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     if let Some(ended) = at_gateway(&args) {
         return ended;
     }
+    args.name.as_deref().map_or(Ok(()), check_label)?;
     if args.dry_run {
         return dry_run(&args);
     }
@@ -197,6 +198,15 @@ pub fn start(args: Args, again: Option<Again>) -> Result<i32, Failure> {
         on_exit::run(line, &name, args.name.as_deref(), &counts, &ended);
     }
     ended
+}
+
+/// Refuses a second name that would mean another run. `resume` accepts it, since earlier versions did.
+fn check_label(label: &str) -> Result<(), Failure> {
+    if homing_journal::is_own_name(&homing_journal::root(), label) {
+        let why = format!("{label:?} cannot be the second name of a run: it is a run's own name, or has its form");
+        return Err(Failure::usage(why).hint("--name night, or another word"));
+    }
+    Ok(())
 }
 
 /// Prints a note if an earlier run has this name, which finds the newer run from now on.
