@@ -167,14 +167,23 @@ impl Tally {
         for (why, tasks) in self.not_run.iter().take(NAMED) {
             lines.add("  not run", &format!("{}: {why}", count(*tasks, "task")));
         }
-        if let Some(again) = self.again.as_ref().filter(|_| self.exit.is_some() && self.counts.failed() > 0) {
+        if self.exit.is_some() {
+            self.next_steps(lines);
+        }
+    }
+
+    /// Adds the commands that run the failed tasks again, and the tasks that are left.
+    fn next_steps(&self, lines: &mut ReportLines) {
+        let (has_failed, is_build) = (self.counts.failed() > 0, self.path.is_some());
+        let has_rest = self.counts.unfinished().is_some_and(|n| n > 0);
+        // Only make knows which part of a build is left.
+        if let Some(again) = self.again.as_ref().filter(|_| has_failed || has_rest && is_build) {
             lines.add("  again", again);
-            // With --failed alone, a reader would believe that the unfinished tasks are lost.
-            let rest =
-                self.run.as_ref().filter(|_| self.path.is_none() && self.counts.unfinished().is_some_and(|n| n > 0));
-            if let Some(run) = rest {
-                lines.add("  resume", &format!("homing resume {run}, which does not repeat the failed tasks"));
-            }
+        }
+        // With --failed alone, a reader would believe that the unfinished tasks are lost.
+        if let Some(run) = self.run.as_ref().filter(|_| has_rest && !is_build) {
+            let but = if has_failed { ", which does not repeat the failed tasks" } else { "" };
+            lines.add("  resume", &format!("homing resume {run}{but}"));
         }
     }
 
@@ -352,9 +361,9 @@ pub(crate) fn how(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::made::started;
-    use homing_model::Event;
+    use crate::made::{ended, started};
     use homing_model::event::{EventKind, PlannedBytes};
+    use homing_model::{Event, IoCounters};
     use std::collections::BTreeMap;
 
     fn begun(words: &[&str]) -> Tally {
@@ -391,6 +400,33 @@ mod tests {
         let mut build = begun(&["homing", "make", "all"]);
         build.interrupt();
         assert_eq!(line(&build).as_deref(), Some("state      interrupted; homing make all, in /src, continues it"));
+    }
+
+    #[test]
+    fn tasks_that_are_left_come_with_the_command_that_runs_them() {
+        let steps = |words: &[&str], outcome: Outcome, unfinished: u64| {
+            let mut tally = begun(words);
+            tally.add(&Event { at_ns: 1, what: started(1, "n1", 1, "qc 1", None) });
+            tally.add(&Event { at_ns: 2, what: ended(1, "n1", outcome, 1, IoCounters::default()) });
+            let counts = BTreeMap::from([("unfinished".to_string(), unfinished)]);
+            tally.add(&Event { at_ns: 3, what: EventKind::RunEnded { exit: 130, counts } });
+            let text = tally.brief(false);
+            let is_step = |line: &&str| line.starts_with("  again ") || line.starts_with("  resume ");
+            text.lines().filter(is_step).map(String::from).collect::<Vec<_>>()
+        };
+        let run = ["homing", "run", "qc {}"];
+        assert_eq!(steps(&run, Outcome::Exit(0), 4), ["  resume   homing resume r1"]);
+        assert_eq!(
+            steps(&run, Outcome::Exit(1), 4),
+            [
+                "  again    homing resume --failed r1",
+                "  resume   homing resume r1, which does not repeat the failed tasks"
+            ]
+        );
+        assert_eq!(steps(&run, Outcome::Exit(0), 0), [""; 0]);
+        let build = ["homing", "make", "all"];
+        assert_eq!(steps(&build, Outcome::Exit(0), 1), ["  again    homing make all, in /src"]);
+        assert_eq!(steps(&build, Outcome::Exit(0), 0), [""; 0]);
     }
 
     #[test]
