@@ -57,9 +57,9 @@ impl Failures {
                 _ => (None, None),
             };
             json!({
-                "task": failed.task, "host": host_of(failed), "status": how(&failed.outcome), "exit": exit,
-                "signal": signal, "wall_us": failed.wall_us, "inputs": inputs.get(&failed.task),
-                "command": failed.command, "said": failed.error_line,
+                "task": failed.task, "host": host_of(failed), "status": how(&failed.outcome),
+                "outcome": failed.outcome, "exit": exit, "signal": signal, "wall_us": failed.wall_us,
+                "inputs": inputs.get(&failed.task), "command": failed.command, "said": failed.error_line,
             })
         };
         self.failed.values().map(row).collect()
@@ -158,6 +158,19 @@ mod tests {
         let json = failures.json(&inputs);
         assert_eq!((&json[3]["task"], &json[3]["exit"], &json[3]["host"]), (&28.into(), &4.into(), &"n1".into()));
         assert_eq!(json[0]["inputs"], serde_json::json!(["in7"]));
+    }
+
+    #[test]
+    fn programs_get_the_outcome_as_the_journal_has_it() {
+        let outcomes = [
+            (Outcome::Exit(3), json!({"exit": 3})),
+            (Outcome::TimedOut, json!("timed_out")),
+            (Outcome::Lost("gone".into()), json!({"lost": "gone"})),
+            (Outcome::OutputLimit, json!("output_limit")),
+        ];
+        for (outcome, expected) in outcomes {
+            assert_eq!(failures(end(1, outcome)).json(&InputsOfTasks::new())[0]["outcome"], expected);
+        }
     }
 
     #[test]
