@@ -96,6 +96,12 @@ impl Counts {
         self.done + self.failed() + self.not_run() + self.skipped
     }
 
+    /// Returns the number of all tasks, if it was known at the start, or if the run ended without a task left. With
+    /// tasks left, the input may not have been read to its end.
+    pub fn all(&self) -> Option<u64> {
+        self.total.or_else(|| (self.left == Some(0)).then(|| self.over()))
+    }
+
     /// Tasks without a last outcome, when their number is known.
     pub fn unfinished(&self) -> Option<u64> {
         self.total.map(|t| t.saturating_sub(self.over())).or(self.left)
@@ -192,6 +198,25 @@ mod tests {
         assert_eq!((read.skipped, read.unfinished()), (1, Some(1)));
         read.skip_unnumbered(1);
         assert_eq!((read.skipped, read.unfinished()), (2, Some(0)));
+    }
+
+    #[test]
+    fn the_number_of_all_tasks_of_a_pipe_is_known_when_none_is_left() {
+        let mut counts = Counts::default();
+        counts.add(&End { task: 1, outcome: Outcome::Exit(0), ..End::default() }.into());
+        counts.add(&End { task: 2, outcome: Outcome::Exit(1), ..End::default() }.into());
+        assert_eq!(counts.all(), None, "more may come");
+        let end = |unfinished| {
+            let counts = BTreeMap::from([("done".to_string(), 1), ("unfinished".to_string(), unfinished)]);
+            EventKind::RunEnded { exit: 1, counts }
+        };
+        counts.add(&end(1));
+        assert_eq!(counts.all(), None, "the source may have been cut off");
+        counts.add(&end(0));
+        assert_eq!(counts.all(), Some(2));
+        counts.add(&EventKind::RunResumed { host: "n1".into(), pid: 1 });
+        assert_eq!(counts.all(), None);
+        assert_eq!(Counts { total: Some(4), ..counts }.all(), Some(4));
     }
 
     #[test]

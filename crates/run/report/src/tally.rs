@@ -429,7 +429,7 @@ impl Tally {
         json!({
             "run": self.run, "state": self.state(), "exit": self.exit, "wall_us": self.wall_us(),
             "tasks": {
-                "total": self.counts.total, "done": self.counts.done, "failed": self.counts.failed(),
+                "total": self.counts.all(), "done": self.counts.done, "failed": self.counts.failed(),
                 "not_run": self.counts.not_run(), "skipped": self.counts.skipped, "retried": self.retried, "unfinished": self.counts.unfinished(),
             },
             "planned": placed.then(|| json!({
