@@ -104,8 +104,14 @@ pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     rows.push(("hosts, slots".into(), column(&places), String::new()));
     rows.push(("read".into(), column(&|run| size(run.tally.read())), change(runs, |run| run.tally.read())));
     rows.push(("home, by layout".into(), column(&|run| run.at_home().unwrap_or_else(unknown)), String::new()));
-    let network = |run: &ComparedRun| run.tally.network().0;
-    rows.push(("received".into(), column(&|run| size(network(run))), change(runs, network)));
+    let received = |run: &ComparedRun| match (run.tally.own_received(), run.tally.network().0) {
+        // Most of these bytes are those of other programs.
+        (None, Some(_)) => "-".into(),
+        (own, _) => size(own),
+    };
+    if runs.iter().any(|run| run.tally.own_received().is_some()) {
+        rows.push(("received".into(), column(&received), change(runs, |run| run.tally.own_received())));
+    }
     let whole = table(&rows);
     let sums = match fit::exceeded(&whole, columns) {
         Some(_) => fit::wrapped(&one_by_one(&rows), columns),
@@ -166,7 +172,8 @@ fn table(rows: &[(String, Vec<String>, String)]) -> String {
 mod tests {
     use super::*;
     use crate::made::{ended, started};
-    use homing_model::{IoCounters, Outcome};
+    use homing_model::{HostSample, IoCounters, Outcome};
+    use std::collections::BTreeMap;
 
     fn run(name: &str, wall_us: u64, failed: bool) -> ComparedRun {
         let mut run = ComparedRun::new(name);
@@ -212,6 +219,31 @@ mod tests {
             let longest_word = 38;
             assert!(fit::exceeded(&text, columns.map(|n| n.max(longest_word))).is_none(), "{columns:?}: {text}");
         }
+    }
+
+    /// Interfaces also count the bytes of other programs.
+    #[test]
+    fn received_bytes_that_the_tasks_do_not_explain_are_not_compared() {
+        let run = |name: &str, read: u64| {
+            let sample = |seconds: i64, received: u64| {
+                let net = BTreeMap::from([("eth0".to_string(), (received, 0))]);
+                let sample = HostSample { at_ns: seconds * 1_000_000_000, net, ..HostSample::default() };
+                EventKind::Sample { host: "n1".into(), sample }
+            };
+            let io = IoCounters { rchar: Some(read), ..IoCounters::default() };
+            let begin = started(1, "n1", 1, "cat a", None);
+            let whats = [sample(0, 0), begin, sample(1, 64_000), ended(1, "n1", Outcome::Exit(0), 1, io)];
+            let mut run = ComparedRun::new(name);
+            whats.into_iter().for_each(|what| run.add(&Event { at_ns: 0, what }));
+            run
+        };
+        let received = |runs: &[ComparedRun]| {
+            let text = compared_text(runs, None);
+            let line = text.lines().find(|line| line.starts_with("received"));
+            line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        assert_eq!(received(&[run("a", 1), run("b", 2)]), None);
+        assert_eq!(received(&[run("a", 64_000), run("b", 2)]).as_deref(), Some("received 64.0 kB -"));
     }
 
     fn slow_copy(run: &ComparedRun) -> ComparedRun {

@@ -78,6 +78,8 @@ pub struct Tally {
     pub(crate) placed: (u64, u64),
     pub(crate) ended: u64,
     pub(crate) rchar: Option<u64>,
+    /// Bytes that ended tasks have written, if they could be measured.
+    wchar: Option<u64>,
     pub(crate) from_disk: u64,
     pub(crate) waits: IoWaits,
     /// The number of attempts that were too short to measure their wait.
@@ -324,6 +326,7 @@ impl Tally {
         self.ended += 1;
         self.from_disk += io.read_bytes;
         add_known(&mut self.rchar, io.rchar);
+        add_known(&mut self.wchar, io.wchar);
         if let Some(wait) = wait {
             self.waits.add(wait);
         }
@@ -346,6 +349,24 @@ impl Tally {
     /// Returns the bytes that the interfaces of all hosts received and sent, if any could be measured.
     pub(crate) fn network(&self) -> (Option<u64>, Option<u64>) {
         (self.of_hosts(|h| h.load.total.received), self.of_hosts(|h| h.load.total.sent))
+    }
+
+    /// Whether the tasks explain at least half of the bytes that the hosts' interfaces received. If not, the bytes are
+    /// mostly those of other programs, and are not shown as if they were the run's.
+    pub(crate) fn explains_network(&self) -> bool {
+        explains(self.rchar.or(Some(self.planned.remote)), self.network().0)
+    }
+
+    /// Whether the tasks explain at least half of the bytes that the hosts' disks read and wrote.
+    pub(crate) fn explains_disks(&self) -> bool {
+        let mut own = self.rchar;
+        add_known(&mut own, self.wchar);
+        explains(own, self.moved_by_disks())
+    }
+
+    /// Returns the bytes that the hosts' interfaces received, unless most are those of other programs.
+    pub(crate) fn own_received(&self) -> Option<u64> {
+        self.network().0.filter(|_| self.explains_network())
     }
 
     /// Returns the moved bytes beside the bytes that tasks read.
@@ -455,6 +476,11 @@ impl Tally {
             "hosts": hosts,
         })
     }
+}
+
+/// Whether the tasks' own bytes are at least half of the counted bytes.
+pub(crate) fn explains(own: Option<u64>, counted: Option<u64>) -> bool {
+    counted.is_none_or(|counted| own.is_some_and(|own| own.saturating_mul(2) >= counted))
 }
 
 impl HostTally {

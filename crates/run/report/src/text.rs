@@ -2,7 +2,7 @@
 
 use crate::amplified::UNKNOWN;
 use crate::path::Path;
-use crate::tally::{FailedTask, NAMED, Tally};
+use crate::tally::{FailedTask, NAMED, Tally, explains};
 use homing_journal::Counts;
 use homing_model::event::NO_WAIT;
 use homing_model::fit::clipped;
@@ -224,9 +224,10 @@ impl Tally {
         // Interfaces and disks also count other programs. If the tasks explain less than half of the bytes, the line
         // is left out.
         let is_alone = self.size().0 <= 1 && self.planned.remote == 0;
-        if !is_alone && explains(self.rchar.or(Some(self.planned.remote)), self.network().0) {
+        if !is_alone && self.explains_network() {
             lines.add("network", &network);
         }
+        // The line compares with the bytes that tasks read, so bytes that they wrote explain nothing of it.
         if !explains(self.rchar, amplified.disks) {
             return;
         }
@@ -314,11 +315,6 @@ impl Tally {
         lines.add("busiest", &format!("{name}: {}, {used}", count(host.attempts, "task")));
         self.lost(lines);
     }
-}
-
-/// Whether the tasks' own bytes are at least half of the counted bytes.
-fn explains(own: Option<u64>, counted: Option<u64>) -> bool {
-    counted.is_none_or(|counted| own.is_some_and(|own| own.saturating_mul(2) >= counted))
 }
 
 /// The bytes from which a file server gets a line. Fewer bytes are names and programs.

@@ -11,8 +11,8 @@ const BINS: usize = 160;
 const FEW: usize = 8;
 const TALL: f64 = 110.0;
 
-/// Draws completions and bytes per second.
-pub(crate) fn throughput(page: &mut String, story: &Story) {
+/// Draws completions and bytes per second. Bytes that are mostly those of other programs are left out.
+pub(crate) fn throughput(page: &mut String, story: &Story, tally: &Tally) {
     if story.attempts.is_empty() {
         return;
     }
@@ -28,14 +28,15 @@ pub(crate) fn throughput(page: &mut String, story: &Story) {
             if v < 10.0 && v.fract() > 0.0 { format!("{v:.1}") } else { format!("{v:.0}") }
         });
     }
-    let received = rate(story, |g| g.received);
-    let disk = rate(story, |g| g.disk);
-    let about = "Sum over hosts, from their counters: <i class=\"key net\"></i>received from the network \
-                 <i class=\"key disk\"></i>disks, read and written";
-    let both: Vec<(&str, &[f64])> =
-        [("disk", &disk), ("net", &received)].into_iter().filter_map(|(c, v)| Some((c, v.as_deref()?))).collect();
+    let received = rate(story, |g| g.received).filter(|_| tally.explains_network());
+    let disk = rate(story, |g| g.disk).filter(|_| tally.explains_disks());
+    let all = [("disk", "disks, read and written", &disk), ("net", "received from the network", &received)];
+    let both: Vec<(&str, &[f64])> = all.iter().filter_map(|(c, _, v)| Some((*c, v.as_deref()?))).collect();
     if !both.is_empty() {
-        curve(page, story, "Bytes per second", about, &both, |v| bytes(v as u64));
+        let keys = all.iter().rev().filter(|(.., v)| v.is_some());
+        let keys: Vec<String> = keys.map(|(c, of, _)| format!("<i class=\"key {c}\"></i>{of}")).collect();
+        let about = format!("Sum over hosts, from their counters: {}", keys.join(" "));
+        curve(page, story, "Bytes per second", &about, &both, |v| bytes(v as u64));
     }
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn moved(page: &mut String, tally: &Tally) {
         ("Hosts in turn", alone, in_turn, split(alone, in_turn, "(by the layout, without placement)")),
         ("As placed", planned.local, planned.remote, split(planned.local, planned.remote, "(by the layout)")),
     ];
-    if let (Some(read), (Some(received), _)) = (tally.rchar, tally.network()) {
+    if let (Some(read), Some(received)) = (tally.rchar, tally.own_received()) {
         // Interfaces may also receive other traffic, so the text gives no split.
         let (read_text, received_text) = (bytes(read), bytes(received));
         let said = format!(

@@ -44,7 +44,7 @@ pub fn html(events: &[Event]) -> String {
     }
     timeline::draw(&mut page, &story);
     idle::draw(&mut page, &story);
-    curves::throughput(&mut page, &story);
+    curves::throughput(&mut page, &story, &tally);
     curves::moved(&mut page, &tally);
     curves::limits(&mut page, &story);
     curves::pressure(&mut page, &story);

@@ -46,12 +46,16 @@ fn known(n: Option<u64>, print: fn(u64) -> String) -> String {
     n.map_or("unknown".into(), print)
 }
 
-/// Draws the table of hosts.
+/// Draws the table of hosts. Bytes that are mostly those of other programs are left out.
 pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
     if story.hosts.len() < 2 {
         return;
     }
     let columns = ["Host", "Slots", "Tasks", "Slot time used", "Received", "Sent", "Disk", "Waited for I/O"];
+    let (network, disks) = (tally.explains_network(), tally.explains_disks());
+    let is_shown = [true, true, true, true, network, network, disks, true];
+    let columns: Vec<&str> =
+        columns.into_iter().zip(is_shown).filter_map(|(name, shown)| shown.then_some(name)).collect();
     open(page, "Hosts", "Network, disk and pressure by the hosts' own counters", &columns);
     let end_ns = story.start_ns + story.length as i64 * 1000;
     for name in story.hosts.iter().take(500) {
@@ -61,7 +65,9 @@ pub(crate) fn hosts(page: &mut String, story: &Story, tally: &Tally) {
         let name = if h.lost { format!("{name} (lost)") } else { name.to_string() };
         let (slots, tasks) = (h.slots.to_string(), h.attempts.to_string());
         let (rx, tx, disk) = (known(load.received, bytes), known(load.sent, bytes), known(load.disk, bytes));
-        row(page, &[name, slots, tasks, used, rx, tx, disk, known(load.stalled_us, span)]);
+        let cells = [name, slots, tasks, used, rx, tx, disk, known(load.stalled_us, span)];
+        let cells = cells.into_iter().zip(is_shown).filter_map(|(cell, shown)| shown.then_some(cell));
+        row(page, &cells.collect::<Vec<_>>());
     }
     close(page);
 }

@@ -122,7 +122,18 @@ impl Now {
     /// Returns the state of each host, by name.
     pub fn host_states(&self, now_ns: i64) -> Vec<HostState> {
         let running = self.running();
-        let state = |(name, host): (&String, &OnHost)| host.state(name, &running, self.is_over(), now_ns);
+        let is_over = self.is_over();
+        // While the run goes on, the rates are the present load of the host. Afterwards they count only as the run's.
+        let (disks, network) = match is_over {
+            true => (self.tally.explains_disks(), self.tally.explains_network()),
+            false => (true, true),
+        };
+        let state = |(name, host): (&String, &OnHost)| {
+            let mut state = host.state(name, &running, is_over, now_ns);
+            state.disk = state.disk.filter(|_| disks);
+            (state.net, state.link) = (state.net.filter(|_| network), state.link.filter(|_| network));
+            state
+        };
         self.hosts.iter().map(state).collect()
     }
 

@@ -101,6 +101,25 @@ fn what_a_silent_host_said_last_is_not_told_as_of_now() {
     assert_eq!((fresh.trouble.as_deref(), fresh.cpu.map(f64::round)), (None, Some(75.0)));
 }
 
+/// Host counters also have the bytes of other programs.
+#[test]
+fn a_run_that_is_over_has_no_rates_that_its_tasks_do_not_explain() {
+    let rate = |read: u64| {
+        let mut now = state();
+        at(&mut now, 62, sample("n1", 62, 0));
+        at(&mut now, 64, sample("n1", 64, 1_500_000));
+        let io = IoCounters { rchar: Some(read), ..IoCounters::default() };
+        at(&mut now, 65, made::ended(1, "n1", Outcome::Exit(0), 60_000_000, io));
+        let disk = |now: &Now| now.host_states(65 * SECOND)[0].disk.map(f64::round);
+        assert_eq!(disk(&now), Some(20.0), "a host of a run that goes on");
+        at(&mut now, 66, EventKind::RunEnded { exit: 1, counts: BTreeMap::new() });
+        disk(&now)
+    };
+    // The disks of n1 moved 62 times 40,000 blocks of 512 bytes.
+    assert_eq!(rate(200_000), None);
+    assert_eq!(rate(700_000_000), Some(20.0));
+}
+
 #[test]
 fn what_does_not_fit_is_counted() {
     let mut now = state();

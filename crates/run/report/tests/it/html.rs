@@ -1,6 +1,7 @@
 //! The page of a run.
 
 use crate::made::{Shape, run};
+use homing_model::event::EventKind;
 use homing_report::html;
 
 /// Saves a page for inspection if the variable is set.
@@ -32,6 +33,26 @@ fn a_page_holds_every_section_and_escapes_what_came_from_outside() {
     for outside in ["http://", "https://", "NaN", "inf\""] {
         assert!(!page.contains(outside), "{outside} is in the page");
     }
+}
+
+/// Host counters also have the bytes of other programs.
+#[test]
+fn bytes_that_the_tasks_do_not_explain_are_not_drawn() {
+    let page = |read: u64| {
+        let mut events = run(&Shape { tasks: 120, hosts: 4, slots: 2, volume: true });
+        for event in &mut events {
+            if let EventKind::TaskEnded { io, .. } = &mut event.what {
+                io.rchar = Some(read);
+            }
+        }
+        html(&events)
+    };
+    let parts = ["Bytes per second", "received from the network", "<th>Disk</th>", "<th>Sent</th>", ">Measured<"];
+    let (own, others) = (page(50_000_000), page(1000));
+    for part in parts {
+        assert!(own.contains(part) && !others.contains(part), "{part}");
+    }
+    assert!(others.contains("<th>Slots</th>") && others.contains("I/O pressure"));
 }
 
 #[test]
