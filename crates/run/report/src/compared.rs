@@ -27,6 +27,11 @@ impl ComparedRun {
         ComparedRun { name: name.into(), ..ComparedRun::default() }
     }
 
+    /// Records that the run has no coordinator any more, although its journal has no end.
+    pub fn interrupt(&mut self) {
+        self.tally.interrupt();
+    }
+
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         self.tally.add(event);
@@ -74,7 +79,7 @@ impl ComparedRun {
     }
 }
 
-/// Returns `runs` as JSON: each as in `homing report --json`, with `label` and `slowest`.
+/// Returns `runs` as JSON: each as in `homing report --json`, with `label` and `slowest` too.
 pub fn compared_json(runs: &[ComparedRun]) -> Value {
     json!({ "runs": runs.iter().map(ComparedRun::json).collect::<Vec<_>>() })
 }
@@ -93,6 +98,9 @@ pub fn compared_text(runs: &[ComparedRun], columns: Option<usize>) -> String {
     }
     if runs.iter().any(|run| run.label.is_some()) {
         rows.push(("name".into(), column(&|run| run.label.as_deref().map_or("-".into(), shown)), String::new()));
+    }
+    if runs.iter().any(|run| run.tally.exit().is_none()) {
+        rows.push(("state".into(), column(&|run| run.tally.state().into()), String::new()));
     }
     let wall = |run: &ComparedRun| run.tally.wall_us();
     rows.push(("time".into(), column(&|run| span(wall(run))), change(runs, |run| Some(wall(run)))));
@@ -219,6 +227,20 @@ mod tests {
             let longest_word = 38;
             assert!(fit::exceeded(&text, columns.map(|n| n.max(longest_word))).is_none(), "{columns:?}: {text}");
         }
+    }
+
+    #[test]
+    fn runs_without_an_end_have_their_state() {
+        let line = |runs: &[ComparedRun]| {
+            let text = compared_text(runs, None);
+            let line = text.lines().find(|line| line.starts_with("state"));
+            line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        let mut ended = run("ended", 1, false);
+        ended.add(&Event { at_ns: 9, what: EventKind::RunEnded { exit: 0, counts: BTreeMap::new() } });
+        let mut killed = run("killed", 1, false);
+        killed.interrupt();
+        assert_eq!(line(&[ended, killed, run("going", 1, false)]).as_deref(), Some("state ended interrupted running"));
     }
 
     /// Interfaces also count the bytes of other programs.

@@ -146,6 +146,11 @@ impl Tally {
         self.interrupted = true;
     }
 
+    /// Whether the run has neither an end nor a coordinator.
+    pub fn is_interrupted(&self) -> bool {
+        self.exit.is_none() && self.interrupted
+    }
+
     /// Whether an event of the run was read.
     pub(crate) fn has_begun(&self) -> bool {
         self.part.is_some()
@@ -167,7 +172,7 @@ impl Tally {
 
     /// Returns the words on the command that continues the run, if the run was interrupted.
     pub(crate) fn continuation(&self) -> Option<String> {
-        let run = self.run.as_ref().filter(|_| self.state() == "interrupted")?;
+        let run = self.run.as_ref().filter(|_| self.is_interrupted())?;
         match &self.again {
             // Only make knows which part of a build is left.
             Some(make) if self.path.is_some() => Some(format!("{make}, continues it")),

@@ -37,7 +37,16 @@ pub fn found(run: &str) -> Result<(PathBuf, String), Failure> {
 
 /// Reads the journal of a run. `keep`: keep all events, too. `count`: add up the resources that it used.
 pub fn read(run: &str, keep: bool, count: bool) -> Result<JournalContent, Failure> {
-    let (dir, name) = found(run)?;
+    read_found(found(run)?, keep, count, |_| ())
+}
+
+/// As [`read`], of a run that [`found`] has returned. Passes on each event to `also`.
+pub fn read_found(
+    (dir, name): (PathBuf, String),
+    keep: bool,
+    count: bool,
+    mut also: impl FnMut(&Event),
+) -> Result<JournalContent, Failure> {
     // The order matters: a run that ends between the two looks has its end in the journal.
     let interrupted = homing_journal::is_interrupted(&dir);
     let (mut tally, mut usage, mut kept) = (Tally::new(), RunUsage::new(&name, i64::MIN), Vec::new());
@@ -48,6 +57,7 @@ pub fn read(run: &str, keep: bool, count: bool) -> Result<JournalContent, Failur
         }
         tally.add(&event);
         failures.add(&event);
+        also(&event);
         if count {
             usage.add(&event);
         }
@@ -62,7 +72,7 @@ pub fn read(run: &str, keep: bool, count: bool) -> Result<JournalContent, Failur
 }
 
 /// Passes on each event of a journal that can be read.
-pub fn events(dir: &Path, mut take: impl FnMut(Event)) -> Result<(), Failure> {
+fn events(dir: &Path, mut take: impl FnMut(Event)) -> Result<(), Failure> {
     for event in homing_journal::replay(dir).map_err(Failure::system)? {
         match event {
             Ok(event) => take(event),

@@ -1,7 +1,7 @@
 //! `homing report`: prints the evidence of a run as lines, as JSON or as a page. It also lists failed tasks, and
 //! compares runs.
 
-use super::evidence::{JournalContent, events, evidence, found, read};
+use super::evidence::{JournalContent, evidence, found, read, read_found};
 use super::run::again::{failures_json, inputs_of_failed, whole_json};
 use super::runs::to_stdout;
 use crate::cluster::{Cluster, ClusterArgs};
@@ -12,7 +12,7 @@ use homing_model::{Failure, document};
 use homing_report::{ComparedRun, compared_json, compared_text};
 use serde_json::Value;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments.
 #[derive(clap::Args)]
@@ -100,19 +100,36 @@ fn failed(run: &str, args: &Args) -> Result<i32, Failure> {
 fn by_size(args: &Args, cluster: &Cluster) -> Result<i32, Failure> {
     let cost = cluster.cost();
     let mut sizes = Sizes::default();
-    for run in &args.runs {
-        let JournalContent { name, tally, usage, .. } = read(run, false, true)?;
+    for run in different(&args.runs)? {
+        let JournalContent { name, tally, usage, .. } = read_found(run, false, true, |_| ())?;
         sizes.add(name, &tally, &Bill::of(usage, cluster));
     }
     if args.json { print_json(&sizes.json(cost)) } else { to_stdout(&sizes.table(cost, columns())) }
 }
 
+/// Returns the folders and names of several runs. Refuses the same run twice, since two of its names may hide that.
+fn different(runs: &[String]) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_path_buf());
+    let mut all: Vec<(PathBuf, String)> = Vec::new();
+    for run in runs {
+        let (dir, name) = found(run)?;
+        if all.iter().any(|(other, _)| real(other) == real(&dir)) {
+            let why = format!("run {name} is named twice: there is nothing to compare");
+            return Err(Failure::usage(why).hint("homing report A B, with two runs of `homing runs`"));
+        }
+        all.push((dir, name));
+    }
+    Ok(all)
+}
+
 fn side_by_side(args: &Args) -> Result<i32, Failure> {
     let mut runs = Vec::new();
-    for run in &args.runs {
-        let (dir, name) = found(run)?;
+    for (dir, name) in different(&args.runs)? {
         let mut compared = ComparedRun::new(&name);
-        events(&dir, |event| compared.add(&event))?;
+        let read = read_found((dir, name), false, false, |event| compared.add(event))?;
+        if read.tally.is_interrupted() {
+            compared.interrupt();
+        }
         runs.push(compared);
     }
     if args.json { print_json(&compared_json(&runs)) } else { to_stdout(&compared_text(&runs, columns())) }

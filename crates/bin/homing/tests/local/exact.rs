@@ -39,12 +39,13 @@ fn a_plan_names_inputs_that_count_as_read_before() {
 #[test]
 fn the_command_of_a_failed_task_is_exact() {
     let world = World::new();
+    world.homing(&["run", "-q", "--name", "other", "test -e {}", ":::", "new\nline"]);
     let run = |name: &[u8]| {
         let mut command = world.command(&["run", "-q", "test -e {}", ":::"]);
         command.arg(OsStr::from_bytes(name)).output().unwrap();
         let parsed = |text: String| serde_json::from_str::<Value>(&text).unwrap();
         let failures = parsed(world.out(&["report", "--json"]))["failures"][0]["command"].clone();
-        let compared = parsed(world.out(&["report", "last", "last", "--json"]));
+        let compared = parsed(world.out(&["report", "last", "other", "--json"]));
         assert_eq!(compared["runs"][0]["slowest"][0]["command"], failures);
         failures
     };

@@ -71,6 +71,17 @@ fn two_runs_stand_side_by_side() {
 }
 
 #[test]
+fn a_run_is_not_compared_with_itself() {
+    let world = World::new();
+    failing(&world, "first");
+    for more in [&["first", "last"][..], &["--cost", "last", "first"]] {
+        let refused = world.homing(&[&["report"], more].concat());
+        let errors = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(255) && errors.contains("is named twice"), "{more:?}: {errors}");
+    }
+}
+
+#[test]
 fn evidence_as_json_goes_to_the_file_that_is_named() {
     let world = World::new();
     for words in [

@@ -22,9 +22,9 @@ const ROWS: &[(&str, Shown)] = &[
     ("runs", By(&["runs", "--json"])),
     ("report", By(&["report", "--json"])),
     ("report", By(&["report", "--failed", "--json"])),
-    ("report", By(&["report", "last", "last", "--json"])),
+    ("report", By(&["report", "failed", "last", "--json"])),
     ("report", By(&["report", "--cost", "--json"])),
-    ("report", By(&["report", "--cost", "--json", "last", "last"])),
+    ("report", By(&["report", "--cost", "--json", "failed", "last"])),
     ("top", By(&["top", "last", "--json"])),
     ("top", In("crates/bin/homing/src/cmd/top/cluster.rs")),
     ("top", In("crates/run/watch/src/past.rs")),
@@ -84,7 +84,7 @@ fn each_document_has_the_version() {
     std::fs::create_dir(world.path().join("from")).unwrap();
     std::fs::write(world.path().join("from/a"), "a").unwrap();
     std::fs::write(world.path().join("cluster.toml"), "[groups]\na = \"n1\"\n").unwrap();
-    world.homing(&["run", "false", ":::", "1"]);
+    world.homing(&["run", "--name", "failed", "false", ":::", "1"]);
     for (name, shown) in ROWS {
         let args = match shown {
             By(args) => args,
