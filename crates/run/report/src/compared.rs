@@ -19,6 +19,8 @@ pub struct ComparedRun {
     running: HashMap<TaskId, RawText>,
     /// Wall time, number and command of tasks, the slowest first.
     slowest: Vec<(u64, TaskId, RawText)>,
+    /// Its failed tasks, for JSON.
+    failures: Value,
 }
 
 impl ComparedRun {
@@ -30,6 +32,11 @@ impl ComparedRun {
     /// Records that the run has no coordinator any more, although its journal has no end.
     pub fn interrupt(&mut self) {
         self.tally.interrupt();
+    }
+
+    /// Adds its failed tasks for [`compared_json`], as [`crate::Failures::json`] returns them.
+    pub fn add_failures(&mut self, failures: Value) {
+        self.failures = failures;
     }
 
     /// Takes the next event.
@@ -75,6 +82,7 @@ impl ComparedRun {
         told["run"] = json!(self.name);
         told["label"] = json!(self.label);
         told["slowest"] = slowest.collect();
+        told["failures"] = self.failures.clone();
         told
     }
 }

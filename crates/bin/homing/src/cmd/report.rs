@@ -130,6 +130,9 @@ fn side_by_side(args: &Args) -> Result<i32, Failure> {
         if read.tally.is_interrupted() {
             compared.interrupt();
         }
+        if args.json {
+            compared.add_failures(failures_json(&read));
+        }
         runs.push(compared);
     }
     if args.json { print_json(&compared_json(&runs)) } else { to_stdout(&compared_text(&runs, columns())) }

@@ -67,7 +67,10 @@ fn two_runs_stand_side_by_side() {
         )
     );
     let json: Value = serde_json::from_str(&world.out(&["report", "first", "second", "--json"])).unwrap();
-    assert_eq!(json["runs"][0]["tasks"]["failed"], 2);
+    assert_eq!((&json["runs"][0]["tasks"]["failed"], &json["runs"][0]["state"]), (&2.into(), &"ended".into()));
+    let alone: Value = serde_json::from_str(&world.out(&["report", "first", "--json"])).unwrap();
+    assert_eq!(json["runs"][0]["failures"], alone["failures"]);
+    assert_eq!((&alone["failures"][1]["task"], &json["runs"][1]["failures"]), (&14.into(), &serde_json::json!([])));
 }
 
 #[test]

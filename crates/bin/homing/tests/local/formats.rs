@@ -201,24 +201,33 @@ fn json_outputs_have_the_fields_that_are_told() {
         serde_json::from_slice(&done.stdout).unwrap_or(serde_json::Value::Null)
     };
     homing(&["run", "true", ":::", "1"]);
-    let told = table("command");
+    let (told, members) = (table("command"), table("member"));
     let keys = |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     let list = homing(&["runs", "--json"]);
     let report = homing(&["report", "last", "--json"]);
     let usage = homing(&["usage", "--json"]);
     let hosts = homing(&["hosts", "--json"]);
+    let top = homing(&["top", "last", "--json"]);
     for (command, found) in [
         ("homing runs", keys(&list[0])),
         ("homing report", keys(&report)),
         ("homing usage", keys(&usage["rows"][0])),
         ("homing hosts", keys(&hosts["hosts"][0])),
+        ("homing top", keys(&top)),
     ] {
         // The version of each document is documented above the table.
         let beside = ["exit", "ended_ns", "version"];
         let mut found: Vec<String> = found.into_iter().filter(|k| !beside.contains(&k.as_str())).collect();
-        let mut told: Vec<String> = told[command].iter().filter(|k| *k != "exit").cloned().collect();
+        let told = told[command].iter().filter(|k| *k != "exit");
+        let mut told: Vec<String> = told.map(|key| key.trim_end_matches("[]").into()).collect();
         found.sort();
         told.sort();
         assert_eq!(found, told, "{command}");
+    }
+    for member in ["tasks", "measured", "amplification"] {
+        let (mut found, mut told) = (keys(&report[member]), members[member].clone());
+        found.sort();
+        told.sort();
+        assert_eq!(found, told, "{member}");
     }
 }
