@@ -142,6 +142,11 @@ fn the_file_of_the_evidence_is_opened_first_and_silences_nothing() {
     let output = world.homing(&["run", "--json=none/r.json", "touch {}", ":::", "made"]);
     assert_eq!(output.status.code(), Some(254));
     assert!(!world.path().join("made").exists(), "nothing runs");
+    // The file keeps its text until the whole document is there.
+    std::fs::write(world.path().join("r.json"), "old").unwrap();
+    let refused = world.homing(&["run", "--json=r.json", "--tasks", "none"]);
+    assert_eq!(refused.status.code(), Some(255), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert_eq!(world.out(&["run", "-q", "-j1", "--json=r.json", "cat r.json #{}", ":::", "a"]), "old");
     let output = world.homing(&["run", "--json=r.json", "exit 3", ":::", "a"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(told.contains("1 failed") && told.contains("task 1: exit 3"), "{told}");

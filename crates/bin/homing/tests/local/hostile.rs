@@ -221,6 +221,28 @@ fn a_limit_on_the_size_of_files_is_told_as_a_full_disk_is() {
     assert_eq!(std::fs::metadata(dir.path().join("big")).unwrap().len(), 64 << 10);
 }
 
+/// The limit has the effect of a full disk.
+#[test]
+fn a_page_that_does_not_fit_leaves_the_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(homing(dir.path(), &["run", "-q", "true", ":::", "1"]).status().unwrap().success());
+    std::fs::write(dir.path().join("page.html"), "old").unwrap();
+    let report = |limit: &str| {
+        let mut command = Command::new("bash");
+        let script = format!("ulimit -f {limit}; exec \"$0\" report last --html page.html");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_homing")]).current_dir(dir.path());
+        command.env("HOMING_RUNS", dir.path().join("runs")).env_remove("HOMING_CLUSTER").stdin(Stdio::null());
+        command.output().unwrap()
+    };
+    let page = || std::fs::read_to_string(dir.path().join("page.html")).unwrap();
+    let output = report("4");
+    assert_eq!(output.status.code(), Some(254), "{}", said(&output));
+    assert!(said(&output).contains("File too large"), "{}", said(&output));
+    let names = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!((page().as_str(), names), ("old", 2), "the runs and the page");
+    assert!(report("unlimited").status.success() && page().ends_with("</html>\n"));
+}
+
 #[test]
 fn no_task_begins_that_the_journal_had_no_room_for() {
     let dir = tempfile::tempdir().unwrap();

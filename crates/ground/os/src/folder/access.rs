@@ -26,7 +26,8 @@ pub fn unwritable(path: &Path) -> Option<io::Error> {
     }
 }
 
-fn denied(path: &Path, access: Access) -> Option<io::Error> {
+/// Returns why this user has no such access.
+pub(super) fn denied(path: &Path, access: Access) -> Option<io::Error> {
     rustix::fs::access(path, access).err().map(io::Error::from)
 }
 

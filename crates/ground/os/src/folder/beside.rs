@@ -9,7 +9,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
@@ -40,11 +40,6 @@ pub struct OpenFolder(OwnedFd);
 pub fn make_file(path: &Path, existing: Existing, mode: u32) -> io::Result<File> {
     let name = path.file_name().ok_or_else(|| io::Error::from(Errno::ISDIR))?;
     OpenFolder::open(parent(path))?.file(name, existing, mode)
-}
-
-/// Writes a file that a user has named ([`Existing::Empty`]).
-pub fn write_file(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
-    make_file(path, Existing::Empty, 0o666)?.write_all(text.as_ref())
 }
 
 /// Makes a folder and its missing parents, as [`OpenFolder::make`] does.

@@ -13,16 +13,18 @@ pub mod shared;
 mod state;
 mod unguessable;
 mod vacant;
+mod whole;
 
 pub use crate::names::make_folder;
 pub use access::{unreadable, unwritable};
-pub use beside::{Existing, OpenFolder, make_file, make_folders, write_file};
+pub use beside::{Existing, OpenFolder, make_file, make_folders};
 pub use kept::RecordFile;
 pub use plain::{open_plain, open_plain_as};
 pub use reserve::Reserve;
-pub use state::{cluster_state, cluster_state_of, state, state_from, write_whole};
+pub use state::{cluster_state, cluster_state_of, state, state_from};
 pub use unguessable::unguessable;
 pub use vacant::move_if_free;
+pub use whole::{NamedFile, write_file, write_whole};
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -1,12 +1,6 @@
-//! The place of a user's files other than runs, and how they are written.
+//! The place of a user's files other than runs.
 
-use crate::folder::beside::parent;
-use crate::folder::{Existing, OpenFolder, make_file, unguessable};
-use std::ffi::OsString;
-use std::fs::Permissions;
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Returns homing's folder for files of the user: `$XDG_STATE_HOME/homing`, else `~/.local/state/homing`.
@@ -45,25 +39,6 @@ fn cluster_key(config: &Path) -> String {
     format!("{plain}-{hash:016x}")
 }
 
-/// Writes a file whole or not at all: a reader sees the old text or the new one. `mode` is the file's mode,
-/// regardless of the umask. The file is not synced: a power cut may leave the old text. A device, a pipe or a link
-/// that the user has named is written in place ([`Existing::Empty`]).
-pub fn write_whole(file: &Path, text: &[u8], mode: Option<u32>) -> io::Result<()> {
-    let name = file.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let meta = file.symlink_metadata();
-    if meta.is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-        return make_file(file, Existing::Empty, mode.unwrap_or(0o666))?.write_all(text);
-    }
-    let folder = OpenFolder::open(parent(file))?;
-    let fresh = OsString::from(format!(".homing-{}", unguessable()?));
-    let mut new = folder.file(&fresh, Existing::Refuse, 0o666)?;
-    let written = new.write_all(text).and_then(|()| match mode {
-        Some(mode) => new.set_permissions(Permissions::from_mode(mode)),
-        None => Ok(()),
-    });
-    written.and_then(|()| folder.rename(&fresh, name)).inspect_err(|_| drop(folder.remove(&fresh)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,20 +50,6 @@ mod tests {
         assert_ne!(cluster_key(a), cluster_key(b));
         // The key must not change with a release, because users have folders of this name.
         assert_eq!(cluster_key(Path::new("/x/lab/c")), format!("lab-{:016x}", 0xc3fa_fcab_d67b_4388_u64));
-    }
-
-    #[test]
-    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("record.json");
-        write_whole(&file, b"old and longer", None).unwrap();
-        write_whole(&file, b"new", Some(0o604)).unwrap();
-        assert_eq!(std::fs::read(&file).unwrap(), b"new");
-        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o604);
-        // A folder cannot be replaced by a file. The new file is removed, too.
-        assert!(write_whole(folder.path(), b"x", None).is_err());
-        let names = std::fs::read_dir(folder.path()).unwrap().count();
-        assert_eq!(names, 1);
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
     }
     let file = file.unwrap_or(Path::new(HERE));
     let written = make_file(file, Existing::Refuse, 0o666);
-    let written = written.and_then(|mut to| to.write_all(text(&set).as_bytes()));
+    let written = written.and_then(|mut to| {
+        // A part of the file would be refused as an existing one the next time.
+        to.write_all(text(&set).as_bytes()).inspect_err(|_| drop(std::fs::remove_file(file)))
+    });
     written.map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => Failure::usage(format!("{} exists already, and was not changed", file.display()))
             .hint("homing hosts --init NODESET --cluster OTHER.toml"),

@@ -22,13 +22,12 @@ use homing_launch::{HostPlan, WIDTH};
 use homing_locate::Finder;
 use homing_make::{Build, BuildSession, Evidence};
 use homing_model::alike;
+use homing_os::folder::NamedFile;
 use hook::Hook;
 use rustix::process::{PidfdFlags, Signal};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -196,10 +195,9 @@ fn run_make(args: &Args, served: Option<(&Hook, &Path)>) -> Result<ExitStatus, F
     status
 }
 
-/// Opens the trace file before make starts: a misspelt folder must not cost a build.
-fn trace_file(path: &Path) -> Result<File, Failure> {
-    homing_os::folder::make_file(path, homing_os::folder::Existing::Empty, 0o666)
-        .map_err(|e| Failure::system(format!("cannot write {}: {e}", path.display())))
+/// Checks the trace file before make starts: a misspelt folder must not cost a build.
+fn trace_file(path: &Path) -> Result<NamedFile, Failure> {
+    NamedFile::open(path).map_err(|e| Failure::system(format!("cannot write {}: {e}", path.display())))
 }
 
 fn print_evidence(
@@ -207,11 +205,11 @@ fn print_evidence(
     evidence: &Evidence,
     path: &[String],
     took: Duration,
-    trace: Option<File>,
+    trace: Option<NamedFile>,
 ) -> Result<(), Failure> {
-    if let Some(mut file) = trace {
+    if let Some(file) = trace {
         let json = homing_make::trace(evidence).to_string();
-        file.write_all(json.as_bytes()).map_err(|e| Failure::system(format!("cannot write the trace: {e}")))?;
+        file.write(json.as_bytes()).map_err(|e| Failure::system(format!("cannot write the trace: {e}")))?;
     }
     let ran = !evidence.ran.is_empty() || !evidence.here.is_empty();
     if ran && !args.no_evidence {

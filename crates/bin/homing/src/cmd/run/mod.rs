@@ -39,12 +39,11 @@ use homing_journal::{Journal, Unbegun, lessons};
 use homing_model::event::EventKind;
 use homing_model::fit::wrapped;
 use homing_model::{Failure, RawText, TaskId, document, exit};
-use homing_os::folder::Existing;
+use homing_os::folder::NamedFile;
 use homing_report::{ProgressLog, Tally};
 use listen::Screen;
 use options::{container, finder, output, policy, slots, sourcing};
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Write};
 use std::path::Path;
 
@@ -233,7 +232,7 @@ fn show(
     name: &str,
     status: i32,
     place: (bool, bool),
-    document: Option<File>,
+    document: Option<NamedFile>,
     empty: &str,
 ) -> Result<i32, Failure> {
     // A reader that closed the pipe early does not want the evidence.
@@ -306,10 +305,9 @@ fn unrecorded(error: homing_journal::JournalError) -> Failure {
     Failure::system(error).hint("HOMING_RUNS=FOLDER stores the records of runs elsewhere")
 }
 
-/// Opens the file of `--json=FILE` before anything runs, as a job log is opened.
-fn evidence_file(path: &Path) -> Result<File, Failure> {
-    let opened = homing_os::folder::make_file(path, Existing::Empty, 0o666);
-    opened.map_err(|e| Failure::system(format!("cannot write the evidence to {}: {e}", path.display())))
+/// Checks the file of `--json=FILE` before anything runs.
+fn evidence_file(path: &Path) -> Result<NamedFile, Failure> {
+    NamedFile::open(path).map_err(|e| Failure::system(format!("cannot write the evidence to {}: {e}", path.display())))
 }
 
 fn evidence(
@@ -317,7 +315,7 @@ fn evidence(
     screen: &Screen,
     name: &str,
     (here, spread): (bool, bool),
-    document: Option<File>,
+    document: Option<NamedFile>,
     empty: Option<&str>,
 ) -> Result<(), Failure> {
     let in_place = args.json.is_some() && document.is_none();
@@ -343,12 +341,12 @@ fn evidence(
         _ => again::failures_json(&read(name, false, false)?),
     };
     let json = again::whole_json(&screen.tally, failures);
-    let Some(mut file) = document else {
+    let Some(file) = document else {
         eprint!("{}", document::line(json));
         return Ok(());
     };
     let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", path.display()));
-    file.write_all(document::text(json).as_bytes()).map_err(failed)
+    file.write(document::text(json).as_bytes()).map_err(failed)
 }
 
 fn explain(error: DispatchError, name: &str, slurm: bool) -> Failure {
