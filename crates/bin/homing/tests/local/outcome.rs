@@ -261,6 +261,15 @@ fn a_standard_error_that_cannot_be_written_ends_nothing() {
 }
 
 #[test]
+fn a_document_that_standard_error_did_not_take_is_no_success() {
+    let w = World::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output =
+        w.command(&["run", "--json", "echo", ":::", "1"]).stderr(full).stdout(Stdio::piped()).output().unwrap();
+    assert_eq!((status(&output), output.stdout.as_slice()), (254, b"1\n".as_slice()));
+}
+
+#[test]
 fn results_that_cannot_be_written_are_no_success() {
     let w = World::new();
     std::fs::write(w.path().join("file"), "").unwrap();

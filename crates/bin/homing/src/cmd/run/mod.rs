@@ -342,8 +342,10 @@ fn evidence(
     };
     let json = again::whole_json(&screen.tally, failures);
     let Some(file) = document else {
-        eprint!("{}", document::line(json));
-        return Ok(());
+        // Unlike other lines on standard error, a program waits for this one.
+        let doing = format!("cannot write the evidence of run {name} to standard error");
+        let written = io::stderr().write_all(document::line(json).as_bytes());
+        return written.map_err(|e| Failure::unwritten(&doing, &e));
     };
     let failed = |e| Failure::system(format!("writing the evidence of run {name} to {}: {e}", path.display()));
     file.write(document::text(json).as_bytes()).map_err(failed)
