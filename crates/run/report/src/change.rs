@@ -64,9 +64,10 @@ impl Saves {
 impl Display for Saves {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
+            // Without a sign if it rounds to zero, and half of a percent rounds to the even number.
+            Saves::AtMost(part) if part.abs() <= 0.005 => write!(f, "at most 0 %"),
             Saves::AtMost(part) => write!(f, "at most -{:.0} %", part * 100.0),
-            // Without a sign if it rounds to zero.
-            Saves::About(part) if part.abs() < 0.005 => write!(f, "about 0 %"),
+            Saves::About(part) if part.abs() <= 0.005 => write!(f, "about 0 %"),
             Saves::About(part) => write!(f, "about {:+.0} %", -part * 100.0),
         }
     }

@@ -167,9 +167,15 @@ fn one_by_one(rows: &[(String, Vec<String>, String)]) -> String {
 fn change(runs: &[ComparedRun], of: impl Fn(&ComparedRun) -> Option<u64>) -> String {
     let [first, .., last] = runs else { return String::new() };
     match (of(first), of(last)) {
-        (Some(old), Some(new)) if old > 0 => format!("{:+.0} %", (new as f64 / old as f64 - 1.0) * 100.0),
+        (Some(old), Some(new)) if old > 0 => signed((new as f64 / old as f64 - 1.0) * 100.0),
         _ => String::new(),
     }
+}
+
+/// Formats a change with its sign, except that 0 has none.
+fn signed(percent: f64) -> String {
+    let whole = percent.round();
+    if whole == 0.0 { "0 %".into() } else { format!("{whole:+.0} %") }
 }
 
 fn table(rows: &[(String, Vec<String>, String)]) -> String {
@@ -234,6 +240,15 @@ mod tests {
             assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(long), "{columns:?}: {text}");
             let longest_word = 38;
             assert!(fit::exceeded(&text, columns.map(|n| n.max(longest_word))).is_none(), "{columns:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_change_that_rounds_to_zero_has_no_sign() {
+        for (wall_us, expected) in [(999_999, "0 %"), (1_000_000, "0 %"), (1_000_001, "0 %"), (1_010_000, "+1 %")] {
+            let text = compared_text(&[run("first", 1_000_000, false), run("second", wall_us, false)], None);
+            let time = text.lines().find(|line| line.starts_with("time")).unwrap();
+            assert!(time.ends_with(&format!("  {expected}")), "{wall_us}: {text}");
         }
     }
 
