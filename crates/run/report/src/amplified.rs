@@ -161,6 +161,26 @@ mod tests {
     }
 
     #[test]
+    fn disks_that_moved_nothing_have_no_line() {
+        let lines = |blocks: u64| {
+            let up = |host: &str| EventKind::HostUp { host: host.into(), slots: 1, facts: HostFacts::default() };
+            let of = |seconds: i64, blocks: u64| {
+                let at_ns = seconds * 1_000_000_000;
+                let sample = HostSample { at_ns, disk_blocks: Some(blocks), ..HostSample::default() };
+                EventKind::Sample { host: "n1".into(), sample }
+            };
+            let io = IoCounters { rchar: Some(1 << 20), ..IoCounters::default() };
+            let begin = started(1, "n1", 1, "cat a", None);
+            let end = ended(1, "n1", Outcome::Exit(0), 1, io);
+            let mut tally = Tally::new();
+            let whats = [up("n1"), up("n2"), of(0, 0), begin, of(1, blocks), end];
+            whats.into_iter().for_each(|what| tally.add(&Event { at_ns: 0, what }));
+            tally.text(false).lines().filter(|line| line.starts_with("disks ")).count()
+        };
+        assert_eq!((lines(0), lines(8)), (0, 1));
+    }
+
+    #[test]
     fn containers_of_one_machine_have_its_disks_once() {
         let mut tally = Tally::new();
         for (host, boot) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {

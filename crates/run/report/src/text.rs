@@ -228,7 +228,7 @@ impl Tally {
             lines.add("network", &network);
         }
         // The line compares with the bytes that tasks read, so bytes that they wrote explain nothing of it.
-        if !explains(self.rchar, amplified.disks) {
+        if amplified.disks == Some(0) || !explains(self.rchar, amplified.disks) {
             return;
         }
         let disks = self.hosts.iter().map(|(name, host)| (name.as_str(), host.disks));
