@@ -12,9 +12,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The shell of a task whose environment names none.
-pub(crate) const SHELL: &str = "/bin/sh";
-
 /// A started program and its pipes.
 pub(crate) struct TaskProcess {
     pub pid: libc::pid_t,
@@ -36,7 +33,7 @@ pub(crate) fn words(command: &Command, env: &TaskEnvironment) -> Vec<RawText> {
 }
 
 fn shell(env: &TaskEnvironment) -> RawText {
-    env.value("HOMING_SHELL").unwrap_or_else(|| SHELL.into())
+    env.value("HOMING_SHELL").unwrap_or_else(|| homing_os::process::SHELL.into())
 }
 
 /// Returns the words by which the shell runs `script`, as execvp(3) does. Its arguments are those of `words`, and the

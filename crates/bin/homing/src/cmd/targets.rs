@@ -49,12 +49,11 @@ impl HostArgs {
     /// Returns the named hosts without the excluded ones, in order. If no option names any, these are the hosts of the
     /// cluster file, or none. `source`: that of groups that name none.
     pub fn chosen(&self, cluster: &Cluster, source: Option<&str>) -> Result<Vec<String>, Failure> {
-        let wanted = self.wanted(cluster, source)?;
-        if self.all && wanted.is_empty() {
+        if self.all && !cluster.has_hosts() {
             // Its error names the source of groups that lists no hosts.
             cluster.set("@*", source)?;
         }
-        self.without_excluded(wanted, cluster, source)
+        self.without_excluded(self.wanted(cluster, source)?, cluster, source)
     }
 
     /// Returns the names of the hosts. If no option names any and the cluster file has none, this is this machine.

@@ -15,6 +15,9 @@ const HEAD: u64 = 256;
 /// First bytes of a compiled program: elf(5).
 const ELF: &[u8] = b"\x7fELF";
 
+/// The shell where nothing names another one.
+pub const SHELL: &str = "/bin/sh";
+
 /// Whether a shell runs `file`, which execve(2) refused with `error`. It runs a text without a `#!` line, as in
 /// execvp(3). A program for other processors is refused with the same error, but has a NUL byte in its first line.
 /// Bash distinguishes them by the same test.

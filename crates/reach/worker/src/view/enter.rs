@@ -48,7 +48,7 @@ pub fn enter_view(words: &[OsString]) -> i32 {
     if let Err(e) = std::env::set_current_dir(cwd) {
         return failed(format!("{}: {e}", Path::new(cwd).display()));
     }
-    let shell = std::env::var_os("HOMING_SHELL").unwrap_or_else(|| crate::spawn::SHELL.into());
+    let shell = std::env::var_os("HOMING_SHELL").unwrap_or_else(|| homing_os::process::SHELL.into());
     let refused = become_program(Command::new(program).arg0(name).args(rest), &shell);
     let program = Path::new(program);
     failed(format!("{}: {}", program.display(), refusal(program, Path::new(cwd), &refused)))

@@ -20,7 +20,8 @@ pub fn attach(args: AttachArgs) -> Result<i32, Failure> {
     let gone = |e| Failure::system(format!("the terminal of the interactive job has gone: {e}"));
     terminal::take_over(&args.socket).map_err(gone)?;
     let mut command = Command::new(&args.words[0]);
-    let failed = homing_os::process::become_program(command.args(&args.words[1..]), OsStr::new("/bin/sh"));
+    let failed =
+        homing_os::process::become_program(command.args(&args.words[1..]), OsStr::new(homing_os::process::SHELL));
     Err(Failure::system(format!("cannot start {:?}: {failed}", args.words[0])))
 }
 

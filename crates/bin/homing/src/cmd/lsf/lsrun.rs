@@ -26,7 +26,7 @@ pub fn run(words: &[RawText]) -> Result<i32, Refusal> {
         eprintln!("<<Execute {} on remote host {host}>>", text(&parsed.operands[0]));
     }
     let mut command = command(&host, &parsed.operands)?;
-    let failed = homing_os::process::become_program(&mut command, OsStr::new("/bin/sh"));
+    let failed = homing_os::process::become_program(&mut command, OsStr::new(homing_os::process::SHELL));
     Err(lsf_refusal(format!("lsrun: cannot start {}: {failed}", text(&parsed.operands[0]))))
 }
 

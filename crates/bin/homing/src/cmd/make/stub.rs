@@ -110,7 +110,7 @@ pub fn here(recipe: &RecipeProgram) -> i32 {
     let exec = |inner: &[(&'static str, OsString)]| {
         let mut command = Command::new(&recipe.program);
         command.arg0(name).args(arguments).envs(inner.iter().cloned());
-        homing_os::process::become_program(&mut command, OsStr::new("/bin/sh"))
+        homing_os::process::become_program(&mut command, OsStr::new(homing_os::process::SHELL))
     };
     let mut error = exec(&recipe.inner);
     // The recipe must start even if its words leave no room for more variables.
