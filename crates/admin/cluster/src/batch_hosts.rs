@@ -55,7 +55,7 @@ impl BatchHosts {
         let Some((name, form, value)) = VARIABLES.into_iter().find_map(set) else { return Ok(None) };
         let failure = |why: String| {
             Failure::usage(format!("the hosts of this job: {name}={value}: {why}"))
-                .hint("--hosts names the hosts of a run itself; `env -u NAME` removes the variable")
+                .hint(format!("env -u {name} homing ...; or name the hosts: --hosts, -w"))
         };
         let text = match form {
             HostListForm::Pairs => value.clone(),
