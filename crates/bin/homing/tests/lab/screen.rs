@@ -51,16 +51,16 @@ fn what_hosts_say_alike_is_one_line(lab: &Lab) {
 }
 
 fn a_step_that_needs_root_says_so_first(lab: &Lab) {
-    lab.ok("n1", "useradd -m -s /bin/bash alice; cp -r /root/.ssh ~alice/; chown -R alice: ~alice/.ssh");
+    lab.ok("n2", "useradd -m -s /bin/bash alice; cp -r /root/.ssh ~alice/; chown -R alice: ~alice/.ssh");
     let create = format!(
-        "HOMING_SSH=\"ssh -l alice\" {EXE} volume create small --kind gluster --hosts n1:/brick --allow-system-disk --yes"
+        "HOMING_SSH=\"ssh -l alice\" {EXE} volume create small --kind gluster --hosts n2:/brick --allow-system-disk --yes"
     );
     let script = format!("homing lab exec --name {} n1 -- sh -c '{create}; echo status $?'", lab.name);
     let lines = Terminal::new(120, &[], &script).ends();
     assert!(lines.iter().any(|line| line.contains("--sudo")), "{lines:#?}");
     assert!(lines.iter().any(|line| line == "status 255"), "{lines:#?}");
     assert_eq!(
-        lab.ok("n1", "ls -d /brick 2>&1 || true").trim(),
+        lab.ok("n2", "ls -d /brick 2>&1 || true").trim(),
         "ls: cannot access '/brick': No such file or directory"
     );
 }

@@ -65,7 +65,12 @@ fn a_volume_is_read_by_each_of_its_hosts_and_one_that_is_lost_costs_a_note() {
     let same = |image: &Value| {
         let tree = format!("/scratch/bank/home/{}/tree", image.as_str().unwrap());
         let compare = format!("rsync -aHAXnci --numeric-ids --delete --exclude '*.o' /data/home/ {tree}/");
-        assert_eq!(lab.ok("n4", &compare), "");
+        let found = lab.ok("n4", &compare);
+        // Names the side that is wrong: the image, or the sight of one host.
+        let sums = |host: &str, tree: &str| lab.ok(host, &format!("cd {tree}/d; stat -c '%n %y' f*; md5sum f*"));
+        let host_line = "-- the next host, and at last the image\n";
+        let sides = || ["n1", "n2", "n3", "n4"].map(|host| sums(host, "/data/home")).join(host_line);
+        assert!(found.is_empty(), "{found}{}{host_line}{}", sides(), sums("n4", &tree));
         assert_eq!(
             lab.ok("n4", &format!("stat -c %h {tree}/link; ls -A {tree}/..")),
             "2\nexclude\nexcluded\nmanifest\nrsync_error\nsummary\ntree\n"

@@ -109,7 +109,7 @@ fn a_host_leaves(up: &Up) {
     };
     let refused = down("n9");
     assert!(
-        refused.status.code() == Some(255) && err(&refused).contains("n9 is none of the hosts"),
+        refused.status.code() == Some(255) && err(&refused).contains("n9 is not a host of the cluster file"),
         "{}",
         err(&refused)
     );
