@@ -34,7 +34,7 @@ fn one_copy_more_of_what_is_hot_brings_what_was_promised() {
     assert!(shown.contains("2 copies of /data/ann/raw: ") && shown.contains(" more disk\n"), "{shown}");
 
     let words = one["command"].as_str().unwrap().strip_prefix("homing").unwrap();
-    lab.ok("n1", &format!("{EXE}{words}"));
+    lab.ok("n1", &format!("{EXE}{words} --yes"));
     let after = batch();
     let promised = one["remote_bytes_then"].as_f64().unwrap();
     assert!(

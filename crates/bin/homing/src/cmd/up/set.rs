@@ -276,7 +276,9 @@ impl UpSession {
         // A fault that names several hosts is in the list once for each of them.
         each.dedup();
         Err(Failure::system(format!("set-up incomplete:\n  {}", each.join("\n  "))).hint(match came.steps {
-            0 => "nothing was changed; repair these faults, then run the same command again (--yes: without a question)",
+            0 => {
+                "nothing was changed; repair these faults, then run the same command again (--yes: without a question)"
+            }
             _ => "repair these faults, then run the same command again; homing up --undo undoes the changes",
         }))
     }
