@@ -88,12 +88,15 @@ pub(super) fn policy(args: &Args) -> Result<Policy, Failure> {
     let output_limit = args.output_limit.as_deref().map(|t| homing_batch::parse_size("--output-limit", t)).transpose();
     let timeout = args.timeout.as_deref().map(Timeout::parse).transpose().map_err(Failure::usage)?;
     let (timeout_ms, timeout_of_median) = match timeout {
+        // 0 is no limit, as in GNU parallel.
+        Some(Timeout::After(limit)) if limit.is_zero() => (None, None),
         Some(Timeout::After(limit)) => (Some(limit.as_millis() as u64), None),
         Some(Timeout::OfMedian(share)) => (None, Some(share)),
         None => (None, None),
     };
     Ok(Policy {
-        tries: args.retries.map(|n| n.max(1)),
+        // 0 repeats a task until it succeeds, as in GNU parallel.
+        tries: args.retries.map(|n| if n == 0 { u32::MAX } else { n }),
         delay_us: delay.map_err(Failure::usage)?.map_or(0, |d| d.as_micros() as u64),
         memfree: memfree.map_err(Failure::usage)?.unwrap_or(0),
         load: load(args)?,
