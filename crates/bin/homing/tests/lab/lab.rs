@@ -32,7 +32,7 @@ fn commands_run_where_their_bytes_lie() {
 
     let labs: serde_json::Value = serde_json::from_slice(&homing(&["lab", "list", "--json"]).stdout).unwrap();
     let own = labs.as_array().unwrap().iter().find(|l| l["name"] == lab.name.as_str());
-    assert_eq!(own, Some(&serde_json::json!({"name": lab.name, "up": true, "hosts": "n[1-4]"})));
+    assert_eq!(own, Some(&serde_json::json!({"name": lab.name, "up": true, "hosts": "n[1-4]", "version": 1})));
 
     // An ordinary user gets the layout too, for every file name.
     let text = lab.ok("n1", &format!("setpriv --reuid 65534 --clear-groups {EXE} where --json /data"));

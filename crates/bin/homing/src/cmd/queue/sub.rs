@@ -260,7 +260,8 @@ fn spec(
             .hint("--slurm-arg=--mail-type=END, or homing wait ID; COMMAND"));
     }
     let timeout = args.timeout.as_deref().map(|text| homing_batch::parse_duration("--timeout", text)).transpose();
-    let timeout = timeout.map_err(Failure::usage)?.filter(|time| !time.is_zero()).map(|time| time.as_secs_f64().ceil() as u64);
+    let timeout =
+        timeout.map_err(Failure::usage)?.filter(|time| !time.is_zero()).map(|time| time.as_secs_f64().ceil() as u64);
     let path = |p: &Option<OsString>| p.clone().map(RawText::from);
     Ok(JobSpec {
         v: 1,
