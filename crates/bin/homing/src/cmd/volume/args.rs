@@ -152,7 +152,7 @@ pub struct Create {
 
 #[derive(clap::Args)]
 pub struct List {
-    #[command(flatten, next_help_heading = "Query these hosts too")]
+    #[command(flatten)]
     pub query: HostArgs,
     /// Print JSON
     #[arg(long)]
@@ -163,7 +163,7 @@ pub struct List {
 pub struct One {
     /// Name of the volume
     pub name: String,
-    #[command(flatten, next_help_heading = "Hosts to query when this machine has no record of the volume")]
+    #[command(flatten)]
     pub query: HostArgs,
 }
 
@@ -171,7 +171,7 @@ pub struct One {
 pub struct Shown {
     /// Name of the volume (default: each that is recorded here, or known to the hosts of -w)
     pub name: Option<String>,
-    #[command(flatten, next_help_heading = "Hosts to query when this machine has no record of the volume")]
+    #[command(flatten)]
     pub query: HostArgs,
     /// Print JSON
     #[arg(long)]
