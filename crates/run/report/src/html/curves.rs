@@ -28,8 +28,9 @@ pub(crate) fn throughput(page: &mut String, story: &Story, tally: &Tally) {
             if v < 10.0 && v.fract() > 0.0 { format!("{v:.1}") } else { format!("{v:.0}") }
         });
     }
-    let received = rate(story, |g| g.received).filter(|_| tally.explains_network());
-    let disk = rate(story, |g| g.disk).filter(|_| tally.explains_disks());
+    let moved = |rate: &Vec<f64>| rate.iter().any(|v| *v > 0.0);
+    let received = rate(story, |g| g.received).filter(|rate| moved(rate) && tally.explains_network());
+    let disk = rate(story, |g| g.disk).filter(|rate| moved(rate) && tally.explains_disks());
     let all = [("disk", "disks, read and written", &disk), ("net", "received from the network", &received)];
     let both: Vec<(&str, &[f64])> = all.iter().filter_map(|(c, _, v)| Some((*c, v.as_deref()?))).collect();
     if !both.is_empty() {

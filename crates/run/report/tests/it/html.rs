@@ -56,6 +56,22 @@ fn bytes_that_the_tasks_do_not_explain_are_not_drawn() {
 }
 
 #[test]
+fn counters_that_stood_still_are_no_curve() {
+    let mut events = run(&Shape { tasks: 120, hosts: 4, slots: 2, volume: true });
+    let mut first = std::collections::HashMap::new();
+    for event in &mut events {
+        match &mut event.what {
+            EventKind::Sample { host, sample } => {
+                *sample = first.entry(host.clone()).or_insert_with(|| sample.clone()).clone();
+            }
+            EventKind::TaskEnded { io, .. } => io.rchar = Some(50_000_000),
+            _ => {}
+        }
+    }
+    assert!(!html(&events).contains("Bytes per second"));
+}
+
+#[test]
 fn every_element_that_opens_also_closes() {
     let page = html(&run(&Shape { tasks: 60, hosts: 3, slots: 2, volume: true }));
     for name in ["svg", "g", "title", "section", "table", "tr", "td", "text", "div", "main"] {
