@@ -129,20 +129,19 @@ fn program(job: &AttemptPlan, word: &RawText) -> Result<std::path::PathBuf, Stri
 
 /// Starts the program. The shell runs a script without a `#!` line.
 fn start(job: &AttemptPlan, program: &Path, words: &[RawText], began: &mut Instant) -> Result<TaskProcess, String> {
+    let refused = match spawned(job, program, words, began)? {
+        Ok(started) => return Ok(started),
+        Err(refused) => refused,
+    };
     let file = job.view.real(&job.cwd.join(program));
-    let mut started = spawned(job, program, words, began)?;
+    let describe = |error| format!("{}: {}", program.display(), refusal(&file, &job.view.real(job.cwd), &error));
     // In a private view homing itself starts, and it treats a script in the same way (`view::enter`).
-    if let Err(error) = &started
-        && is_shell_script(&file, error)
-    {
-        let words = spawn::words_by_shell(program, words, &job.env);
-        let shell = self::program(job, &words[0])?;
-        started = spawned(job, &shell, &words, began)?;
+    if !is_shell_script(&file, &refused) {
+        return Err(describe(refused));
     }
-    started.map_err(|error| {
-        let why = refusal(&file, &job.view.real(job.cwd), &error);
-        format!("{}: {why}", program.display())
-    })
+    let words = spawn::words_by_shell(program, words, &job.env);
+    let shell = self::program(job, &words[0])?;
+    spawned(job, &shell, &words, began)?.map_err(describe)
 }
 
 /// Starts the program, as soon as the resources for it are there. The time until then does not count as the task's.

@@ -69,10 +69,7 @@ impl PathCache {
 
 /// Finds the program as execvp would, but in the task's own PATH and view.
 pub(crate) fn program(word: &RawText, env: &TaskEnvironment, cwd: &Path, view: &MountView) -> Result<PathBuf, String> {
-    let is_program = |path: &Path| {
-        let path = &view.real(path);
-        path.metadata().is_ok_and(|m| m.is_file()) && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-    };
+    let is_program = |path: &Path| homing_os::process::is_program(&view.real(path));
     if word.0.contains(&b'/') {
         let path = cwd.join(word.as_path());
         return match () {

@@ -51,7 +51,7 @@ fn fault(file: &Path, cwd: &Path, error: &io::Error) -> Option<String> {
             Some(format!("its interpreter {shown:?} is not there (line 1 has a Windows line end: sed -i 's/\\r$//')"))
         }
         libc::ENOENT if !path.exists() => Some(format!("its interpreter {shown:?} is not there")),
-        libc::EACCES if path.exists() && !is_program(&path) => {
+        libc::EACCES if path.exists() && !may_execute(&path) => {
             Some(format!("its interpreter {shown:?} is not executable"))
         }
         _ => None,
@@ -85,10 +85,15 @@ fn found(program: &OsStr) -> PathBuf {
     }
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
     let mut all = std::env::split_paths(&path).map(|folder| folder.join(program));
-    all.find(|path| path.is_file() && is_program(path)).unwrap_or(named)
+    all.find(|path| is_program(path)).unwrap_or(named)
 }
 
-fn is_program(path: &Path) -> bool {
+/// Whether this user may execute the file, as execvp(3) finds out while it looks through `PATH`.
+pub fn is_program(path: &Path) -> bool {
+    path.is_file() && may_execute(path)
+}
+
+fn may_execute(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
