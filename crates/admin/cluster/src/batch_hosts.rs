@@ -1,7 +1,7 @@
 //! The hosts that a batch system gave to the job in which this process runs, from the variables and files that the
 //! system set. Slurm's are `homing_slurm::Allocation`, since workers become steps of the job there.
 
-use super::Cluster;
+use super::{Cluster, with_slots};
 use homing_launch::HostPlan;
 use homing_model::Failure;
 use homing_model::nodeset::host_lines;
@@ -69,13 +69,14 @@ impl BatchHosts {
         self.0.into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Plans the hosts. A host takes as many tasks as the job has slots there, or fewer by the cluster file.
-    pub fn plans(self, cluster: &Cluster) -> Vec<HostPlan> {
+    /// Plans the hosts, as [`Cluster::plans`] does. A host takes as many tasks as the job has slots there, or fewer by the
+    /// cluster file.
+    pub fn plans(self, cluster: &Cluster) -> Result<Vec<HostPlan>, Failure> {
         let plan = |(name, slots): (String, Option<u32>)| {
             let plan = cluster.plan(name);
             HostPlan { slots: plan.slots.into_iter().chain(slots).min(), ..plan }
         };
-        self.0.into_iter().map(plan).collect()
+        with_slots(self.0.into_iter().map(plan).collect())
     }
 }
 

@@ -11,7 +11,7 @@ mod part;
 pub mod stub;
 mod words;
 
-use crate::cluster::{BatchHosts, Cluster, ClusterArgs, with_slots};
+use crate::cluster::{BatchHosts, Cluster, ClusterArgs};
 use crate::cmd::evidence::tell_run;
 use crate::cmd::gateway;
 use crate::cmd::tree::width;
@@ -87,7 +87,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
     let batch = if args.hosts.is_none() && !args.cluster.is_lab() { BatchHosts::from_env()? } else { None };
     let plans = match batch {
-        Some(hosts) => with_slots(hosts.plans(cluster))?,
+        Some(hosts) => hosts.plans(cluster)?,
         None => plans(args.hosts.as_deref(), cluster, &root)?,
     };
     let trace = args.trace_file.as_deref().map(trace_file).transpose()?;

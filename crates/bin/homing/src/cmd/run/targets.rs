@@ -61,7 +61,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
     if let Some(hosts) = batch_hosts(args)? {
-        let hosts = with_slots(hosts.plans(cluster))?;
+        let hosts = hosts.plans(cluster)?;
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
     let given = args.node_set().is_some() || cluster.has_hosts();
