@@ -49,16 +49,12 @@ impl HostArgs {
     /// Returns the named hosts without the excluded ones, in order. If no option names any, these are the hosts of the
     /// cluster file, or none. `source`: that of groups that name none.
     pub fn chosen(&self, cluster: &Cluster, source: Option<&str>) -> Result<Vec<String>, Failure> {
-        if self.all && !cluster.has_hosts() {
-            // Its error names the source of groups that lists no hosts.
-            cluster.set("@*", source)?;
-        }
-        self.without_excluded(self.wanted(cluster, source)?, cluster, source)
+        self.without_excluded(self.wanted(cluster, source, false)?, cluster, source)
     }
 
     /// Returns the names of the hosts. If no option names any and the cluster file has none, this is this machine.
     pub fn names(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
-        let mut wanted = self.wanted(cluster, None)?;
+        let mut wanted = self.wanted(cluster, None, true)?;
         if wanted.is_empty() {
             wanted = [homing_os::names::own_name()].into_iter().collect();
         }
@@ -79,8 +75,9 @@ impl HostArgs {
         Ok(left.iter().map(String::from).collect())
     }
 
-    /// Returns the hosts that the options name, before any is excluded.
-    fn wanted(&self, cluster: &Cluster, source: Option<&str>) -> Result<NodeSet, Failure> {
+    /// Returns the hosts that the options name, before any is excluded. `may_be_none`: `-a` without groups and without
+    /// hosts in the cluster file is no error.
+    fn wanted(&self, cluster: &Cluster, source: Option<&str>, may_be_none: bool) -> Result<NodeSet, Failure> {
         let of_file = || Ok(cluster.hosts(None)?.into_iter().collect());
         if !self.named() {
             return of_file();
@@ -98,8 +95,10 @@ impl HostArgs {
         }
         // Without groups, all hosts are those of the cluster file.
         let all = match cluster.set("@*", source) {
-            Ok(all) => all,
+            // The error names the source of groups that lists no hosts.
+            Err(e) if !may_be_none && !cluster.has_hosts() => return Err(e),
             Err(_) => of_file()?,
+            Ok(all) => all,
         };
         Ok(all.union(&named))
     }
