@@ -6,8 +6,7 @@ use homing_queue::Embedded;
 
 /// Opens the queue. Call it before there are threads.
 pub fn open() -> Result<Embedded, Failure> {
-    let exe =
-        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
+    let exe = crate::programs::own_path()?;
     let config = Cluster::of_queue()?.queue_config()?;
     // The runner works in /, so it needs the file's full path.
     if let Some(file) = crate::cluster::named_file() {

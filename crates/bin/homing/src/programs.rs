@@ -69,6 +69,11 @@ fn missing(words: &[OsString]) -> Failure {
     Failure::system(why).hint(hint)
 }
 
+/// Returns the path of this program, for processes that it starts.
+pub fn own_path() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))
+}
+
 /// Returns the path of `homing`. `homing-admin` returns the one beside it, so that later processes have the name that
 /// users know.
 pub fn homing() -> std::io::Result<PathBuf> {

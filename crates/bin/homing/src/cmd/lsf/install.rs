@@ -36,8 +36,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 }
 
 fn install(dir: &Path) -> Result<i32, Failure> {
-    let exe =
-        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
+    let exe = crate::programs::own_path()?;
     let failed = |what: &Path, e: std::io::Error| Failure::system(format!("cannot make {}: {e}", what.display()));
     homing_os::folder::make_folders(dir).map_err(|e| failed(dir, e))?;
     let dir = &std::path::absolute(dir).map_err(|e| failed(dir, e))?;
@@ -95,8 +94,7 @@ fn ours(link: &Path, exe: &Path) -> bool {
 }
 
 fn remove(dir: &Path) -> Result<i32, Failure> {
-    let exe =
-        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
+    let exe = crate::programs::own_path()?;
     for name in super::names() {
         let link = dir.join(name);
         if ours(&link, &exe) {

@@ -71,8 +71,7 @@ fn local() -> Result<Box<dyn Engine>, Failure> {
 /// Executes `queue-runner`: starts the jobs of this user as long as there are any.
 pub fn runner() -> Result<i32, Failure> {
     let spool = JobSpool::open()?;
-    let exe =
-        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
+    let exe = crate::programs::own_path()?;
     let now = || Cluster::of_queue()?.queue_config();
     let mut last = now()?;
     // A cluster file that is being edited may be invalid for a moment. The last valid one counts until then.

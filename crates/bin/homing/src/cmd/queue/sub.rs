@@ -303,8 +303,7 @@ fn goes_away(batch: &run::Args) -> Result<bool, Failure> {
 fn command(args: &Args, slots: Option<u32>) -> Result<Command, Failure> {
     let raw = |words: &[OsString]| words.iter().map(|w| RawText::from(w.clone())).collect::<Vec<_>>();
     if !args.batch.is_empty() {
-        let exe = std::env::current_exe()
-            .map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
+        let exe = crate::programs::own_path()?;
         let mut all = vec![RawText::from(exe.as_path()), "run".into()];
         all.extend(slots.map(|slots| format!("-j{slots}").into()));
         all.extend(raw(&args.batch));

@@ -35,8 +35,7 @@ pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPl
 /// Returns the words that precede the command of each task.
 pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
     let (Some(ppn), Some(nodes)) = (args.ppn, args.slurm.nodes) else { return Ok(None) };
-    let exe =
-        std::env::current_exe().map_err(|e| Failure::system(format!("cannot find the path of this program: {e}")))?;
+    let exe = crate::programs::own_path()?;
     let mut all: Vec<RawText> = vec![exe.as_path().into()];
     all.extend(["sub", "--attach", "--engine=local"].map(RawText::from));
     all.extend([format!("--nodes={}-{}", nodes.least, nodes.most), format!("--ppn={ppn}")].map(RawText::from));

@@ -3,7 +3,6 @@
 use super::volumes::lacking_places;
 use super::{UpSession, executor, record_of, token};
 use crate::cluster::ClusterArgs;
-use crate::cmd::targets::HostArgs;
 use crate::cmd::volume::args::One;
 use crate::cmd::volume::change::change;
 use crate::cmd::volume::planner;
@@ -256,7 +255,7 @@ impl UpSession {
         let way = self.way();
         for volume in &self.site.volumes {
             let name = &volume.spec.name;
-            let one = One { name: name.clone(), query: HostArgs::default() };
+            let one = One::named(name);
             let Some(known) = record_of_volume(name)? else { continue };
             if known.spec.places.iter().any(|place| place.host == args.host) {
                 self.print_message(&format!("volumes: moving the files of {name} off {}", args.host));

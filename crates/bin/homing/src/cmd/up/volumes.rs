@@ -2,7 +2,6 @@
 
 use super::UpSession;
 use crate::cluster::ClusterArgs;
-use crate::cmd::targets::HostArgs;
 use crate::cmd::volume::args::{One, VolumeOptions};
 use crate::cmd::volume::change::change;
 use crate::cmd::volume::{drive, planner};
@@ -19,10 +18,6 @@ type HostFailures = Vec<(String, String)>;
 fn record(name: &str) -> Result<Option<VolumeRecord>, Failure> {
     VolumeRecord::load(&folder(), name)
         .map_err(|e| Failure::system(format!("reading the record of volume {name}: {e}")))
-}
-
-fn one(name: &str) -> One {
-    One { name: name.into(), query: HostArgs::default() }
 }
 
 fn message_with_hint(failure: &Failure) -> String {
@@ -137,16 +132,16 @@ impl UpSession {
             Some(VolumeChange::Create) => {
                 return drive(&way, Some(name))?.allowing(volume.allowed.clone()).create(spec);
             }
-            Some(_) => drop(change(&way, &one(name), Vec::new(), Drive::resume)?),
+            Some(_) => drop(change(&way, &One::named(name), Vec::new(), Drive::resume)?),
             None => {}
         }
         let places = lacking_places(&old.spec, spec)?;
         let allowed = || volume.allowed.clone();
         if !places.is_empty() {
-            change(&way, &one(name), allowed(), |drive, record| drive.add_host(record, places))?;
+            change(&way, &One::named(name), allowed(), |drive, record| drive.add_host(record, places))?;
         }
         let clients = spec.clients.clone();
-        change(&way, &one(name), allowed(), |drive, record| drive.mount(record, Some(clients)))?;
+        change(&way, &One::named(name), allowed(), |drive, record| drive.mount(record, Some(clients)))?;
         Ok(())
     }
 
@@ -176,7 +171,7 @@ impl UpSession {
                 None => Ok(0),
                 Some(_) => {
                     self.print_message(&format!("undo: deleting volume {name}"));
-                    change(&self.way(), &one(&name), Vec::new(), |drive, record| drive.delete(record))
+                    change(&self.way(), &One::named(&name), Vec::new(), |drive, record| drive.delete(record))
                 }
             };
             if let Err(failure) = gone.and_then(|_| self.record.unmade_volume(&name)) {

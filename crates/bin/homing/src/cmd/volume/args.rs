@@ -167,6 +167,13 @@ pub struct One {
     pub query: HostArgs,
 }
 
+impl One {
+    /// Returns the volume of this name, whose hosts are those of its record.
+    pub fn named(name: &str) -> One {
+        One { name: name.into(), query: HostArgs::default() }
+    }
+}
+
 #[derive(clap::Args)]
 pub struct Shown {
     /// Name of the volume (default: each that is recorded here, or known to the hosts of -w)

@@ -7,7 +7,6 @@ pub mod show;
 mod transport;
 
 use crate::cluster::ClusterArgs;
-use crate::cmd::targets::HostArgs;
 use crate::consent::Consent;
 pub use args::Args;
 use args::{One, Verb, VolumeOptions};
@@ -82,7 +81,7 @@ fn looked_at(cluster: &ClusterArgs, name: &str) -> Result<(Drive, VolumeRecord),
     let way =
         VolumeOptions { cluster, dry_run: false, consent, sudo: false, quiet: true, timeout: PATIENCE, silent: true };
     let drive = drive(&way, None)?;
-    let record = found(&drive, &way, &One { name: name.into(), query: HostArgs::default() })?;
+    let record = found(&drive, &way, &One::named(name))?;
     Ok((drive, record))
 }
 
