@@ -61,9 +61,9 @@ pub fn is_full(known: &[Neighbour], interface: &str) -> bool {
 
 /// Reads the output of `lldpcli -f json0 show neighbors`, at most [`MOST`] neighbours of each port.
 pub fn of_lldpcli(text: &str) -> Result<Vec<Neighbour>, String> {
-    let told: Value = serde_json::from_str(text).map_err(|e| format!("the output of lldpcli is not JSON: {e}"))?;
+    let output: Value = serde_json::from_str(text).map_err(|e| format!("the output of lldpcli is not JSON: {e}"))?;
     let mut neighbours: Vec<Neighbour> = Vec::new();
-    for one in each(&told["lldp"]).flat_map(|lldp| each(&lldp["interface"])) {
+    for one in each(&output["lldp"]).flat_map(|lldp| each(&lldp["interface"])) {
         let Some(neighbour) = of_interface(one) else { continue };
         if !is_full(&neighbours, &neighbour.interface) {
             neighbours.push(neighbour);
@@ -72,8 +72,8 @@ pub fn of_lldpcli(text: &str) -> Result<Vec<Neighbour>, String> {
     Ok(neighbours)
 }
 
-fn of_interface(told: &Value) -> Option<Neighbour> {
-    let (chassis, port) = (each(&told["chassis"]).next()?, each(&told["port"]).next()?);
+fn of_interface(entry: &Value) -> Option<Neighbour> {
+    let (chassis, port) = (each(&entry["chassis"]).next()?, each(&entry["port"]).next()?);
     let id = |of: &Value| {
         let id = each(&of["id"]).next()?;
         Some((id["type"].as_str()? == "mac", line(id["value"].as_str()?.as_bytes())))
@@ -84,9 +84,9 @@ fn of_interface(told: &Value) -> Option<Neighbour> {
     let negotiated = each(&port["auto-negotiation"]).find_map(|one| value(&one["current"])).unwrap_or_default();
     let half = ["half duplex", "full duplex"].iter().position(|word| negotiated.contains(word)).map(|at| at == 0);
     let number = |one: &Value| one["vlan-id"].as_str().and_then(|n| n.parse().ok()).or(one["vlan-id"].as_u64());
-    let of_port = each(&told["vlan"]).find(|one| one["pvid"] == true || one["pvid"] == "yes").and_then(number);
+    let of_port = each(&entry["vlan"]).find(|one| one["pvid"] == true || one["pvid"] == "yes").and_then(number);
     Some(Neighbour {
-        interface: line(told["name"].as_str()?.as_bytes()),
+        interface: line(entry["name"].as_str()?.as_bytes()),
         chassis: id(chassis)?.1,
         name: value(&chassis["name"]),
         port: value(&port["descr"]).filter(|_| is_mac).unwrap_or(port_id),

@@ -97,7 +97,7 @@ pub struct Setup {
 pub struct Bench {
     setup: Setup,
     executor: Box<dyn Executor>,
-    tell: ProgressReporter,
+    reporter: ProgressReporter,
     /// The record of the volume, if homing has one.
     volume: Option<Spec>,
 }
@@ -107,7 +107,7 @@ impl Bench {
     pub fn new(setup: Setup, executor: Box<dyn Executor>, reporter: ProgressReporter) -> Result<Bench, Failure> {
         homing_volume::check_path(&setup.path).map_err(Failure::usage)?;
         let volume = limit::volume_of(&setup.path);
-        Ok(Bench { setup, executor, tell: reporter, volume })
+        Ok(Bench { setup, executor, reporter, volume })
     }
 
     /// Runs the same command on hosts, and fails at the first failure.
@@ -184,7 +184,7 @@ impl Bench {
     fn report_progress(&self, case: &Case, done: usize, all: usize, took: Duration) {
         let left = (done > 0).then(|| took.mul_f64((all - done) as f64 / done as f64).as_secs());
         let left = left.map_or(String::new(), |s| format!(", about {s} s to go"));
-        (self.tell.progress)(&format!("[{}/{all}] {case}{left}", done + 1));
+        (self.reporter.progress)(&format!("[{}/{all}] {case}{left}", done + 1));
     }
 
     /// Makes a folder whose files have this goal.
@@ -321,8 +321,8 @@ mod tests {
             only: vec![FioOperation::Read],
             ..Setup::default()
         };
-        let tell = ProgressReporter { progress: |_| {}, note: |_| {} };
-        (Bench::new(setup, Box::new(fake.clone()), tell).unwrap(), fake)
+        let reporter = ProgressReporter { progress: |_| {}, note: |_| {} };
+        (Bench::new(setup, Box::new(fake.clone()), reporter).unwrap(), fake)
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub fn measure(bench: &Bench, folder: &str) -> Result<Vec<Delay>, Failure> {
         let commands = [(bench.setup.hosts[1].clone(), side(RETURN)), (bench.setup.hosts[0].clone(), side(SERVE))];
         let said = bench.executor.programs(&commands);
         if let Some(why) = said.iter().find_map(|s| s.as_ref().err()) {
-            (bench.tell.note)(&format!("how soon other hosts see a {change} could not be measured: {why}"));
+            (bench.reporter.note)(&format!("how soon other hosts see a {change} could not be measured: {why}"));
         }
         // A side that gives up exits with 0, because the completed rounds count.
         let text = said[1].as_deref().unwrap_or("");

@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn what_is_dropped_on_the_way_between_equal_hosts_is_told_by_each() {
         let narrow = |name: &str, to: &str| host(name, 9000, &format!("{to}\teth0\t9000\t0"));
-        let told = found([narrow("n1", "n3"), host("n2", 9000, "n1\teth0\t9000\t9000"), narrow("n3", "n1")]);
-        assert_eq!(told.len(), 2, "{told:?}");
-        assert_eq!(told[0], "packets to n3 may have fewer bytes, but eth0 has the MTU 9000");
+        let messages = found([narrow("n1", "n3"), host("n2", 9000, "n1\teth0\t9000\t9000"), narrow("n3", "n1")]);
+        assert_eq!(messages.len(), 2, "{messages:?}");
+        assert_eq!(messages[0], "packets to n3 may have fewer bytes, but eth0 has the MTU 9000");
     }
 }

@@ -237,10 +237,10 @@ pub fn proof(hosts: &[String]) -> String {
 pub fn unfit(hosts: &[String], output: &str) -> Vec<(String, String)> {
     let state = |host: &String| {
         let mut lines = output.lines().filter_map(|line| line.split_once(' '));
-        let told = lines.find(|(name, _)| name == host).map_or("is missing in the output of sinfo", |(_, t)| t);
-        let serves = SERVES.contains(&told.split(' ').next().unwrap_or(""));
+        let words = lines.find(|(name, _)| name == host).map_or("is missing in the output of sinfo", |(_, t)| t);
+        let serves = SERVES.contains(&words.split(' ').next().unwrap_or(""));
         (!serves)
-            .then(|| (host.clone(), format!("slurm: after a minute the node {told}; see journalctl -u slurmd there")))
+            .then(|| (host.clone(), format!("slurm: after a minute the node {words}; see journalctl -u slurmd there")))
     };
     hosts.iter().filter_map(state).collect()
 }

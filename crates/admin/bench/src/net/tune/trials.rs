@@ -223,8 +223,8 @@ fn at_once(facts: &Facts) -> Vec<HostRequirement> {
 /// Tries each congestion control that all hosts have, on all hosts.
 fn congestion(hosts: &[Facts]) -> Result<Vec<Trial>, String> {
     let words = |facts: &Facts| -> BTreeSet<String> {
-        let told = facts.seen.sysctls.get(AVAILABLE).map_or("", String::as_str);
-        told.split_whitespace().map(String::from).collect()
+        let listed = facts.seen.sysctls.get(AVAILABLE).map_or("", String::as_str);
+        listed.split_whitespace().map(String::from).collect()
     };
     let common = hosts.iter().map(words).reduce(|a, b| &a & &b).unwrap_or_default();
     let differs = |facts: &Facts, name: &str| facts.seen.sysctls.get(CONGESTION).is_some_and(|now| now != name);
@@ -349,7 +349,7 @@ mod tests {
     fn what_can_be_better_is_tried_and_the_rest_is_told() {
         let wish = TuningOptions { mtu: Some(9000), ..TuningOptions::default() };
         let (all, left) = trials(&[host("n1", CARD, &KERNEL), host("n2", CARD, &KERNEL)], &wish);
-        let told: Vec<String> = all
+        let shown: Vec<String> = all
             .iter()
             .map(|trial| {
                 let one = |wanted: &HostRequirement| match wanted {
@@ -362,7 +362,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "all offloads: offload tx=on,offload tso=on",
                 "largest rings: ring rx=4096",
@@ -397,19 +397,19 @@ mod tests {
             facts.seen.outputs.insert(nfs::MOUNTS.into(), mounts.into());
             facts
         };
-        let told = |hosts: &[Facts]| match nconnect(hosts, false) {
+        let names = |hosts: &[Facts]| match nconnect(hosts, false) {
             Ok(all) => all.iter().map(|t| format!("{} on {:?}", t.name, t.wanted.keys().collect::<Vec<_>>())).collect(),
             Err(why) => vec![why],
         };
         let few = of("n2", "n1:/home rw,vers=4.2\n");
         let hosts = [of("n1", ""), few, of("n3", "n1:/home rw,vers=4.2,nconnect=4\n")];
         assert_eq!(
-            told(&hosts),
+            names(&hosts),
             ["4 connections to n1 per mount on [\"n2\"]", "8 connections to n1 per mount on [\"n2\", \"n3\"]"]
         );
-        assert!(told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=2\nfstab n1:/\n")])[0].starts_with("lines of /etc/fstab"));
+        assert!(names(&[of("n2", "n1:/ rw,vers=4.2,nconnect=2\nfstab n1:/\n")])[0].starts_with("lines of /etc/fstab"));
         assert!(
-            told(&[of("n2", "n1:/ rw,vers=4.2,nconnect=8\n")])[0]
+            names(&[of("n2", "n1:/ rw,vers=4.2,nconnect=8\n")])[0]
                 .starts_with("all mounts already have the most connections")
         );
         assert!(nconnect(&hosts, true).is_err());

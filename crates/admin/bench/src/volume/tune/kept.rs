@@ -43,7 +43,7 @@ impl Sweep {
         }
         if !old.tries.is_empty() {
             let before = old.tries.len();
-            (bench.tell.note)(&format!(
+            (bench.reporter.note)(&format!(
                 "{}: {before} settings are measured already; homing measures the rest",
                 file.display()
             ));

@@ -104,7 +104,7 @@ pub fn measure(bench: &Bench, source: &str, t: &mut Try) -> Result<(), Failure> 
     bench.drop_caches();
     let read = rate(bench, FioOperation::Read)?;
     let options = t.setting.options();
-    (bench.tell.note)(&format!("{options}: write {write:.1} MB/s, read {read:.1} MB/s ({})", t.settled));
+    (bench.reporter.note)(&format!("{options}: write {write:.1} MB/s, read {read:.1} MB/s ({})", t.settled));
     t.write.push(write);
     t.read.push(read);
     Ok(())

@@ -83,8 +83,8 @@ fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<H
             let right = [than_twins(answers, host, what, rate), than_before(host, what, rate)];
             let right: Vec<String> = right.into_iter().flatten().collect();
             let seen = format!("--deep: {what} {rate:.0} MB/s");
-            let told = format!("{what}: {rate:.0} MB/s, but {}", right.join(" and "));
-            (!right.is_empty()).then(|| code.on(host, told, seen).look(look))
+            let text = format!("{what}: {rate:.0} MB/s, but {}", right.join(" and "));
+            (!right.is_empty()).then(|| code.on(host, text, seen).look(look))
         })
         .collect::<Vec<_>>()
     };

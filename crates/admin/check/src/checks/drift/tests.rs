@@ -35,10 +35,10 @@ fn a_day_that_is_worse_than_the_noise_is_told_from_that_limit_on() {
     let day = |wait_us| week((wait_us, MANY, SIZE));
     assert_eq!(usual(day(0.0)[..144].iter().map(|hour| hour.0).collect()), Some(399.0));
     assert_eq!([TIMES * 399.0, TIMES * 399.0 + 1.0, 1.0].map(|us| found(&day(us))), [0, 1, 0]);
-    let told = &found_of(&day(2000.0), 0.0, 0.0)[0];
+    let finding = &found_of(&day(2000.0), 0.0, 0.0)[0];
     let what = "tasks wait 2.00 ms for each request of its disks; under the same load it was at most 0.40 ms in the days before";
-    assert_eq!(told.what, what);
-    assert_eq!(told.seen, "the median of 24 hours of the last day; 19 of 20 of 144 hours before");
+    assert_eq!(finding.what, what);
+    assert_eq!(finding.seen, "the median of 24 hours of the last day; 19 of 20 of 144 hours before");
 }
 
 #[test]
