@@ -1,7 +1,8 @@
 //! Measures the speed of a shared folder and of the network, from the hosts that use them.
 //!
 //! [`volume`] runs fio and small scripts on hosts, through an executor of `steps`; [`net`] lets pairs of hosts send
-//! to each other. Both report their progress through callbacks, and print nothing themselves.
+//! to each other. Both report their progress through callbacks, and print nothing themselves. [`ends`] is this program
+//! at both ends of a pair, and the only part that a program without the feature `admin` has.
 //!
 //! Main types: [`volume`] has plans of measurements and their results, [`net`] rounds of pairs and the tuning of
 //! hosts, [`topology`] reads LLDP and SNMP.
@@ -11,6 +12,7 @@
 //!
 //! It does not: judge a network (`network`), or change a volume (`volume`).
 
+pub mod ends;
 pub mod net;
 pub mod topology;
 pub mod volume;

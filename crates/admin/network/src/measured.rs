@@ -1,6 +1,6 @@
 //! The measurements.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A host, and its facts about the interface that has its address.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -27,7 +27,7 @@ pub struct FlowRate {
 }
 
 /// The time of a message one way, which is half of a round trip.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// Size of the message, bytes.
     pub bytes: u32,

@@ -40,6 +40,7 @@ pub fn play(words: &mut Vec<OsString>) -> Option<i32> {
         cmd::queue::far::HOST => cmd::queue::far::host(),
         cmd::lsf::RANK => cmd::lsf::rank(),
         homing_exec::WORD => homing_relay::host().map(|()| 0).map_err(Failure::system),
+        homing_bench::ends::WORD => network_end(),
         homing_snapshot::serve::WORD => snapshot_host(),
         homing_snapshot::remove::WORD => snapshot_remove(&words[2..]),
         _ => return None,
@@ -55,6 +56,14 @@ pub fn status(result: Result<i32, Failure>) -> i32 {
         }
         failure.status
     })
+}
+
+/// Executes `network-end`: one end of a measurement of the network, on standard input and output.
+fn network_end() -> Result<i32, Failure> {
+    let mut out = std::io::stdout();
+    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
+    homing_bench::ends::serve(BufReader::new(std::io::stdin()), &mut out).map_err(Failure::system)?;
+    Ok(0)
 }
 
 /// Executes `snapshot-host`: serves the host of a bank or a source, on standard input and output.

@@ -220,6 +220,17 @@ impl Remote {
         pool::start(self.shared.clone(), hosts, Box::new(job))
     }
 
+    /// Returns how a role of this program is started on hosts: by the same `ssh`, for the same user, within the same
+    /// time. The connection is a new one, unless `ssh` is replaced by the words of [`Remote::way_to`].
+    pub fn channel_options(&self, role: &'static str) -> homing_launch::Options {
+        let ours = self.options();
+        let mut ssh = ours.ssh.clone();
+        ssh.extend(ours.user.iter().flat_map(|user| ["-l".into(), user.into()]));
+        let connect_timeout_s = ours.connect_timeout.as_secs().clamp(1, u32::MAX.into()) as u32;
+        let carried = homing_launch::Carried::Host;
+        homing_launch::Options { ssh, connect_timeout_s, role, carried, ..homing_launch::Options::default() }
+    }
+
     /// Returns the words that start an `ssh` over the kept connection to `host`, and makes the connection if there is
     /// none. `None` if that fails: an `ssh` of the caller's own then prints the reason.
     pub fn way_to(&self, host: &str) -> Option<Vec<OsString>> {

@@ -2,9 +2,12 @@
 //! otherwise.
 
 use crate::world::World;
+use homing_bench::ends::{EndOrder, PORT, PairEnd, PairsOrder, WORD};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Makes a folder with a copy of `homing` alone. Returns its path; the tests start it with only that folder in PATH.
 fn alone(world: &World) -> PathBuf {
@@ -73,6 +76,31 @@ fn the_far_side_has_roles_and_no_commands() {
     assert_eq!(command.status.code(), Some(255), "{}", said(&command));
     assert!(said(&command).contains("is not a role"), "{}", said(&command));
     // A worker whose input ends at once sends its hello and ends.
-    let worker = Command::new(host).arg("worker").stdin(std::process::Stdio::null()).output().unwrap();
+    let worker = Command::new(host).arg("worker").stdin(Stdio::null()).output().unwrap();
     assert!(worker.stdout.starts_with(b"homing-wire"), "{}", said(&worker));
+}
+
+/// The process and its port end with the channel, also while nobody has connected.
+#[test]
+fn an_end_of_a_measurement_listens_while_its_channel_is_open() {
+    let [own, other] = [1, 2].map(|host| IpAddr::from([127, 61, 0, host]));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing-host"));
+    let mut end = command.arg(WORD).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    assert!(TcpStream::connect((own, PORT)).is_err(), "it listens before it has its order");
+    let pairs = vec![PairEnd { own, other, port: PORT, connects: false }];
+    let order = PairsOrder { token: "secret".into(), seconds: 600.0, brief: true, sizes: Vec::new(), pairs };
+    let line = serde_json::to_string(&EndOrder::Pairs(order)).unwrap();
+    writeln!(end.stdin.as_ref().unwrap(), "{line}").unwrap();
+    let mut stranger = loop {
+        match TcpStream::connect((own, PORT)) {
+            Ok(stranger) => break stranger,
+            Err(_) => assert_eq!(end.try_wait().unwrap(), None, "it ended without listening"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
+    let _ = stranger.write_all(b"secret");
+    assert!(!stranger.read(&mut [0]).is_ok_and(|bytes| bytes > 0), "a stranger gets no byte");
+    drop(end.stdin.take());
+    assert_eq!(end.wait().unwrap().code(), Some(1));
+    assert!(TcpStream::connect((own, PORT)).is_err(), "the port is left open");
 }

@@ -5,7 +5,7 @@ use super::words::{LeaderCommand, LeaderMessage, LeaderRequest, Mouth, receive_m
 use super::{All, Errand, LOOK, Left, WORD};
 use crate::pool::{Giver, HostEventKind, HostProgress, NoEvent, PIECES};
 use crate::{CommandOutcome, InputSpool};
-use homing_launch::{Carried, Channel, Options, Via};
+use homing_launch::{Channel, Via};
 use homing_model::text::{keep_tail, shown};
 use std::io::BufRead;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl<E: Errand> Lead<'_, E> {
         let all = self.all;
         let leader = &all.hosts[self.of[0]];
         let via = Via::Ssh { target: leader.clone() };
-        let opened = homing_launch::open(leader, &via, &self.options()).map_err(|e| e.to_string())?;
+        let opened = homing_launch::open(leader, &via, &all.remote.channel_options(WORD)).map_err(|e| e.to_string())?;
         let Channel { to, from, keeper, .. } = opened;
         let to = Mouth::new(to);
         let heard = listen(from)?;
@@ -82,14 +82,6 @@ impl<E: Errand> Lead<'_, E> {
             let what = HostEventKind::Done(CommandOutcome::Lost(lost), Duration::ZERO);
             let _ = self.send(HostProgress { host, giver: Giver::Leader(self.of[0]), what });
         }
-    }
-
-    fn options(&self) -> Options {
-        let ours = self.all.remote.options();
-        let mut ssh = ours.ssh.clone();
-        ssh.extend(ours.user.iter().flat_map(|user| ["-l".into(), user.into()]));
-        let connect_timeout_s = ours.connect_timeout.as_secs().clamp(1, u32::MAX.into()) as u32;
-        Options { ssh, connect_timeout_s, role: WORD, carried: Carried::Host, ..Options::default() }
     }
 
     /// Gives the leader the data that it passes on.
