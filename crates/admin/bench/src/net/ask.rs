@@ -1,22 +1,19 @@
 //! Hosts that take part in a measurement: facts about their links, and the rates between pairs of them.
 
 use super::pings::pings;
+use crate::ends::{self, End, EndOrder, PORT, PairEnd, PairReport, PairsOrder};
 use homing_exec::{Command, CommandInput, CommandOutcome, HostResult, InputSpool, Options, Remote};
 use homing_model::Failure;
 use homing_model::text::shown;
 use homing_network::{BackgroundTraffic, FlowRate, Latency, NetworkHost, Pair, Round, RoundOrder};
-use std::collections::BTreeSet;
-use std::fmt::Write;
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
-
-/// The script that runs on both hosts of a pair.
-const ENDS: &str = include_str!("ends.pl");
 
 /// Prints the address by which this host was reached, its interface, and the kernel's facts about that interface.
 const FACTS: &str = r#"set -- ${SSH_CONNECTION:-}
 a=${3:-$(hostname -I | cut -d ' ' -f 1)}
-command -v perl > /dev/null || { echo "no perl; install the package perl-base" >&2; exit 1; }
 i=$(ip -o -4 addr show | awk -v a="$a" '{ split($4, x, "/"); if (x[1] == a) print $2 }' | head -n 1)
 l=/sys/class/net/$i
 s=$(cat "$l/speed" 2> /dev/null)
@@ -28,9 +25,8 @@ echo "$a|$i|$s|$(cat "$l/mtu" 2> /dev/null)|$(cat "$l/duplex" 2> /dev/null)""#;
 const MESSAGES: [u32; 3] = [1, 1024, 16384];
 /// The largest message of a curve, as a power of two: on 100 Gbit/s it takes longer than the latency of a network.
 const LARGEST: u32 = 20;
-/// Time for a round without its load: making connections, trying sizes of messages, and giving up on a pair that
-/// stalls.
-const ROUND: Duration = Duration::from_secs(60);
+/// Time limit of a command on a host, unless the user gave one: a host that answers no sooner is lost.
+const COMMAND: Duration = Duration::from_secs(60);
 
 /// All hosts, and the connections to them.
 pub struct Hosts {
@@ -40,14 +36,16 @@ pub struct Hosts {
     pub known: Vec<NetworkHost>,
     /// The addresses by which they were reached.
     pub addresses: Vec<Ipv4Addr>,
+    /// Whether a round has begun on all of its hosts.
+    begun: Cell<bool>,
 }
 
 impl Hosts {
     /// Queries all hosts; each has to answer.
     pub fn query(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
-        // Both hosts of a pair run their script at the same time.
+        // The hosts measure at the same time.
         options.fan_out = options.fan_out.max(names.len());
-        options.command_timeout.get_or_insert(ROUND + Duration::from_secs_f64(seconds * 10.0));
+        options.command_timeout.get_or_insert(COMMAND);
         let remote = Remote::new(options);
         let mut said: Vec<HostResult> = remote.run(names, &Command::argv(["sh", "-c", FACTS])).collect();
         said.sort_by_key(|result| names.iter().position(|name| *name == result.host));
@@ -59,7 +57,7 @@ impl Hosts {
                 return Err(Failure::usage(text).hint("name each host once, and by its own address"));
             }
         }
-        Ok(Hosts { remote, seconds, known, addresses })
+        Ok(Hosts { remote, seconds, known, addresses, begun: Cell::new(false) })
     }
 
     /// Runs a command on all hosts and returns the results in the order of hosts.
@@ -114,32 +112,94 @@ impl Hosts {
     }
 
     fn with_messages(&self, order: &RoundOrder, sizes: &[u32]) -> Result<Round, Failure> {
-        let command = Command::argv(["perl", "-"]).input(input(&self.script(order, sizes)?)?);
-        let hosts: BTreeSet<usize> = order.pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
-        let hosts: Vec<&str> = hosts.into_iter().map(|host| &*self.known[host].name).collect();
-        let said: Vec<HostResult> = self.remote.run(&hosts, &command).collect();
-        let of = |host: usize| said.iter().find(|result| result.host == self.known[host].name);
-        let end = |host: usize, a: usize, b: usize| PairEndReport::of(of(host), [self.addresses[a], self.addresses[b]]);
-        let pair = |&(a, b): &(usize, usize)| read(a, b, &end(a, a, b), &end(b, a, b));
-        Ok(Round { load: order.load, pairs: order.pairs.iter().map(pair).collect() })
-    }
-
-    /// Returns the script of a round. It contains a secret by which two hosts know each other, and therefore goes
-    /// through a pipe: no table of processes shows it.
-    fn script(&self, order: &RoundOrder, sizes: &[u32]) -> Result<String, Failure> {
         let token = homing_os::folder::unguessable();
         let token = token.map_err(|e| Failure::system(format!("reading a random number from the kernel: {e}")))?;
-        let (seconds, brief) = (self.seconds, u8::from(order.brief));
-        let sizes = sizes.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let mut text = format!(
-            "our @sizes = ({sizes});\nour ($token, $for, $brief) = ('{token}', {seconds}, {brief});\nour @pairs = ("
-        );
-        for (nth, &(a, b)) in order.pairs.iter().enumerate() {
-            // A host that several hosts connect to listens at as many ports.
-            let port = order.pairs[..nth].iter().filter(|(_, other)| *other == b).count();
-            let _ = write!(text, "['{}', '{}', {port}],", self.addresses[a], self.addresses[b]);
+        let own = pair_ends(&order.pairs, &self.addresses);
+        let RoundEnds { open, mut lost } = self.open_ends(own.keys().copied().collect())?;
+        // A host is given the pairs whose other host is there, too.
+        let is_open: Vec<bool> =
+            order.pairs.iter().map(|(a, b)| open.contains_key(a) && open.contains_key(b)).collect();
+        let mut given: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut orders = Vec::new();
+        for (host, end) in open {
+            let pairs: Vec<(usize, PairEnd)> = own[&host].iter().filter(|(nth, _)| is_open[*nth]).cloned().collect();
+            if pairs.is_empty() {
+                continue;
+            }
+            let (numbers, pairs) = pairs.into_iter().unzip();
+            let (token, seconds, brief, sizes) = (token.clone(), self.seconds, order.brief, sizes.to_vec());
+            orders.push((end, EndOrder::Pairs(PairsOrder { token, seconds, brief, sizes, pairs })));
+            given.push((host, numbers));
         }
-        Ok(text + ");\n" + ENDS)
+        let mut reports: BTreeMap<(usize, usize), PairReport> = BTreeMap::new();
+        for ((host, numbers), result) in given.into_iter().zip(ends::carry_out::<Vec<PairReport>>(orders)) {
+            match result {
+                Ok(all) => {
+                    let of_pairs = numbers.into_iter().map(|nth| (nth, host));
+                    reports.extend(of_pairs.zip(all.into_iter().map(checked)));
+                }
+                Err(why) => drop(lost.insert(host, shown(&why))),
+            }
+        }
+        // A host whose partner was lost before it began has no report.
+        let mut report = |nth: usize, host: usize, other: usize| {
+            let why = || lost.get(&host).or(lost.get(&other)).map_or("no result came from this host", String::as_str);
+            let none = || PairReport { failed: Some(why().into()), ..PairReport::default() };
+            reports.remove(&(nth, host)).unwrap_or_else(none)
+        };
+        let pair = |(nth, &(a, b)): (usize, &(usize, usize))| read(a, b, &report(nth, a, b), &report(nth, b, a));
+        Ok(Round { load: order.load, pairs: order.pairs.iter().enumerate().map(pair).collect() })
+    }
+
+    /// Starts the ends of a round.
+    fn open_ends(&self, hosts: Vec<usize>) -> Result<RoundEnds, Failure> {
+        let names: Vec<String> = hosts.iter().map(|host| self.known[*host].name.clone()).collect();
+        let RoundEnds { mut open, mut lost } = RoundEnds::default();
+        for (host, end) in hosts.into_iter().zip(ends::open(&self.remote, &names)) {
+            match end {
+                Ok(end) => drop(open.insert(host, end)),
+                // Before the first round nothing is known that a report could show.
+                Err(why) if !self.begun.get() => return Err(Failure::system(why)),
+                Err(why) => drop(lost.insert(host, shown(&why))),
+            }
+        }
+        self.begun.set(true);
+        Ok(RoundEnds { open, lost })
+    }
+}
+
+/// The hosts of a round, by their index.
+#[derive(Default)]
+struct RoundEnds {
+    open: BTreeMap<usize, End>,
+    /// The reasons why some hosts have no end.
+    lost: BTreeMap<usize, String>,
+}
+
+/// Returns the pairs of each host, with their numbers in the round. The first host of a pair connects to the second.
+fn pair_ends(pairs: &[(usize, usize)], addresses: &[Ipv4Addr]) -> BTreeMap<usize, Vec<(usize, PairEnd)>> {
+    let mut own: BTreeMap<usize, Vec<(usize, PairEnd)>> = BTreeMap::new();
+    for (nth, &(a, b)) in pairs.iter().enumerate() {
+        // A host that several hosts connect to listens at as many ports.
+        let port = PORT + pairs[..nth].iter().filter(|(_, other)| *other == b).count() as u16;
+        let [at_a, at_b] = [a, b].map(|host| IpAddr::V4(addresses[host]));
+        own.entry(a).or_default().push((nth, PairEnd { own: at_a, other: at_b, port, connects: true }));
+        own.entry(b).or_default().push((nth, PairEnd { own: at_b, other: at_a, port, connects: false }));
+    }
+    own
+}
+
+/// Returns a report without the values that are none. No host is trusted.
+fn checked(report: PairReport) -> PairReport {
+    let known = |n: &f64| n.is_finite() && *n >= 0.0;
+    let is_known = |took: &Latency| [took.p50_us, took.p99_us, took.max_us].iter().all(known);
+    PairReport {
+        latency: report.latency.into_iter().filter(is_known).collect(),
+        received: report.received.filter(known),
+        sent_again: Some(report.sent_again).filter(known).map_or(0.0, |share| share.min(1.0)),
+        both: report.both.filter(known),
+        stalled: report.stalled,
+        failed: report.failed.map(|why| shown(&why)),
     }
 }
 
@@ -173,55 +233,8 @@ fn facts(said: &HostResult) -> Result<(NetworkHost, Ipv4Addr), Failure> {
     Ok((NetworkHost { name: name.clone(), interface, speed, mtu, half_duplex: word() == "half" }, address))
 }
 
-/// The report of one end of a pair.
-#[derive(Default)]
-struct PairEndReport {
-    latency: Vec<Latency>,
-    received: Option<f64>,
-    sent_again: f64,
-    both: Option<f64>,
-    stalled: bool,
-    failed: Option<String>,
-}
-
-impl PairEndReport {
-    /// Reads the lines about this pair. If a host has several pairs, `pair` and two addresses precede the lines of
-    /// each.
-    fn of(said: Option<&HostResult>, pair: [Ipv4Addr; 2]) -> PairEndReport {
-        let Some(said) = said else {
-            return PairEndReport { failed: Some("no result came from this host".into()), ..PairEndReport::default() };
-        };
-        let text = String::from_utf8_lossy(&said.stdout);
-        let head = format!("pair\t{}\t{}\n", pair[0], pair[1]);
-        let own = text.split_once(&head).map_or(&*text, |(_, own)| own.split("pair\t").next().unwrap_or_default());
-        let mut end = own.lines().fold(PairEndReport::default(), PairEndReport::with);
-        if said.outcome != CommandOutcome::Exited(0) {
-            end.failed = Some(format!("{}: {}", said.host, shown(&said.outcome.to_string())));
-        }
-        end
-    }
-
-    fn with(mut self, line: &str) -> PairEndReport {
-        let words: Vec<&str> = line.split('\t').collect();
-        let number = |at: usize| words.get(at)?.parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0);
-        match words[0] {
-            "latency" => self.latency.extend(latency(number)),
-            "received" => self.received = number(1),
-            "sent" => self.sent_again = number(1).unwrap_or_default().min(1.0),
-            "both" => self.both = number(1),
-            "stalled" => self.stalled = true,
-            "failed" => self.failed = Some(shown(words.get(1).unwrap_or(&"the host gave no reason"))),
-            _ => {}
-        }
-        self
-    }
-}
-
-fn latency(number: impl Fn(usize) -> Option<f64>) -> Option<Latency> {
-    Some(Latency { bytes: number(1)? as u32, p50_us: number(2)?, p99_us: number(3)?, max_us: number(4)? })
-}
-
-fn read(a: usize, b: usize, first: &PairEndReport, second: &PairEndReport) -> Pair {
+/// Joins the reports of both ends. The bytes that one end receives are those that the other sent.
+fn read(a: usize, b: usize, first: &PairReport, second: &PairReport) -> Pair {
     let stalled = first.stalled || second.stalled;
     let failed = first.failed.clone().or(second.failed.clone()).filter(|_| !stalled);
     let known = !stalled && failed.is_none();
@@ -244,99 +257,59 @@ fn read(a: usize, b: usize, first: &PairEndReport, second: &PairEndReport) -> Pa
 mod tests {
     use super::*;
 
-    fn end(text: &str) -> PairEndReport {
-        text.lines().fold(PairEndReport::default(), PairEndReport::with)
-    }
-
     #[test]
     fn what_a_host_receives_is_what_the_other_sent() {
-        let first = end("latency\t1\t25\t30\t99\nsent\t0.5\nreceived\t90\nboth\t80\ndone");
-        let second = end("received\t40\nsent\t0\nboth\t30\ndone");
+        let latency = vec![Latency { bytes: 1, p50_us: 25.0, p99_us: 30.0, max_us: 99.0 }];
+        let first = PairReport {
+            latency: latency.clone(),
+            sent_again: 0.5,
+            received: Some(90.0),
+            both: Some(80.0),
+            ..PairReport::default()
+        };
+        let second = PairReport { received: Some(40.0), both: Some(30.0), ..PairReport::default() };
         let pair = read(3, 5, &first, &second);
         assert_eq!(pair.there, Some(FlowRate { mbit_per_s: 40.0, again: 0.5 }));
         assert_eq!(pair.back, Some(FlowRate { mbit_per_s: 90.0, again: 0.0 }));
         assert_eq!(pair.both.map(|(there, back)| (there.mbit_per_s, back.mbit_per_s)), Some((30.0, 80.0)));
-        assert_eq!(pair.latency, [Latency { bytes: 1, p50_us: 25.0, p99_us: 30.0, max_us: 99.0 }]);
+        assert_eq!(pair.latency, latency);
     }
 
     #[test]
-    fn of_several_pairs_each_has_its_own_lines() {
-        let stdout = b"pair\t10.0.0.1\t10.0.0.9\nreceived\t5\ndone\npair\t10.0.0.2\t10.0.0.9\nreceived\t7\n".to_vec();
-        let said = HostResult { outcome: CommandOutcome::Exited(0), stdout, ..empty() };
+    fn each_host_has_its_end_of_each_of_its_pairs() {
+        let addresses = [1, 2, 9].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        let own = pair_ends(&[(0, 2), (1, 2), (0, 1)], &addresses);
         let of =
-            |last| PairEndReport::of(Some(&said), [Ipv4Addr::new(10, 0, 0, last), Ipv4Addr::new(10, 0, 0, 9)]).received;
-        assert_eq!((of(1), of(2)), (Some(5.0), Some(7.0)));
+            |host: usize| own[&host].iter().map(|(nth, end)| (*nth, end.port - PORT, end.connects)).collect::<Vec<_>>();
+        assert_eq!(of(0), [(0, 0, true), (2, 0, true)]);
+        assert_eq!(of(1), [(1, 1, true), (2, 0, false)]);
+        assert_eq!(of(2), [(0, 0, false), (1, 1, false)], "a server listens at a port for each client");
+        let (_, end) = &own[&2][1];
+        assert_eq!((end.own, end.other), (IpAddr::V4(addresses[2]), IpAddr::V4(addresses[1])));
     }
 
     #[test]
     fn a_pair_that_stalled_carried_nothing_and_did_not_fail() {
-        let pair = read(0, 1, &end("latency\t1\t1\t1\t1\nstalled"), &end("failed\t10.0.0.1 closed the connection"));
-        assert_eq!((pair.stalled, pair.there, pair.failed), (true, None, None));
-    }
-
-    /// Starts one end as a process that measures both directions for `seconds`, with this test as its partner.
-    /// Returns the process and three connections: for words, for the flow that the end sends, and for the one that it
-    /// receives.
-    fn with_partner(port: u16, seconds: u32) -> (std::process::Child, [std::net::TcpStream; 3]) {
-        use std::io::{Read, Write};
-        let open = std::net::TcpListener::bind(("127.0.0.2", port)).unwrap();
-        let nth = port - 47113;
-        let set =
-            format!("@pairs = (['127.0.0.1', '127.0.0.2', {nth}]); ($token, $for, $brief) = ('secret', {seconds}, 1);");
-        let mut perl = std::process::Command::new("perl");
-        perl.args(["-e", &format!("{set}\n{ENDS}")]).env("SSH_CONNECTION", "127.0.0.2 1 127.0.0.1 22");
-        let end = perl.stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let connections = [(); 3].map(|()| {
-            let (mut connection, _) = open.accept().unwrap();
-            connection.read_exact(&mut [0; 6]).unwrap();
-            connection.write_all(b"go").unwrap();
-            connection
-        });
-        (end, connections)
-    }
-
-    /// Returns all output of an end. If there is no more to read, all writers have ended.
-    fn read_output(mut end: std::process::Child) -> String {
-        let said = std::io::read_to_string(end.stdout.take().unwrap()).unwrap();
-        assert!(end.wait().unwrap().success());
-        said
-    }
-
-    #[test]
-    fn an_end_whose_partner_is_killed_ends_too() {
-        use std::io::{Read, Write};
-        let (end, mut partner) = with_partner(47113, 600);
-        partner[0].write_all(b"n").unwrap();
-        partner[2].write_all(b"d").unwrap();
-        // The end is in the middle of its flow, and so is the child that sends for it.
-        partner[1].read_exact(&mut vec![0; 1 << 20]).unwrap();
-        drop(partner);
-        let said = read_output(end);
-        assert!(said.contains("failed\t127.0.0.2 closed the connection"), "{said}");
-    }
-
-    #[test]
-    fn what_a_slow_port_has_not_taken_of_a_flow_is_not_waited_for() {
-        use std::io::{Read, Write};
-        let (end, mut partner) = with_partner(47114, 1);
-        partner[0].write_all(b"n").unwrap();
-        // This end takes only the first byte of the flow that is sent to it, and leaves the rest.
-        let [words, mut takes, mut gives] = partner;
-        takes.read_exact(&mut [0]).unwrap();
-        let block = [b'd'; 1 << 16];
-        while gives.write_all(&block).is_ok() {}
-        drop(takes);
-        let said = read_output(end);
-        assert!(said.contains("both\t") && said.ends_with("done\n"), "{said}");
-        drop(words);
+        let failed = Some("10.0.0.1 closed the connection".into());
+        let first = PairReport { stalled: true, received: Some(1.0), ..PairReport::default() };
+        let pair = read(0, 1, &first, &PairReport { failed, ..PairReport::default() });
+        assert_eq!((pair.stalled, pair.there, pair.back, pair.failed), (true, None, None, None));
     }
 
     #[test]
     fn what_is_no_number_is_unknown() {
-        let first = end("received\tinf\nboth\t-3\nsent\tNaN\nlatency\t1\t2\n\nfailed\ta\u{1b}[2Jb");
-        assert_eq!((first.received, first.both, first.sent_again), (None, None, 0.0));
-        assert!(first.latency.is_empty());
-        assert_eq!(first.failed.as_deref(), Some("a\\u{1b}[2Jb"));
+        let took = |p50_us| Latency { bytes: 1, p50_us, ..Latency::default() };
+        let report = checked(PairReport {
+            latency: vec![took(f64::NAN), took(2.0), took(-1.0)],
+            received: Some(f64::INFINITY),
+            sent_again: f64::NAN,
+            both: Some(-3.0),
+            stalled: false,
+            failed: Some("a\u{1b}[2Jb".into()),
+        });
+        assert_eq!((report.received, report.both, report.sent_again), (None, None, 0.0));
+        assert_eq!(report.latency, [took(2.0)]);
+        assert_eq!(report.failed.as_deref(), Some("a\\u{1b}[2Jb"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const BREAKS: &str = "printf '#!/bin/sh\n/usr/sbin/ethtool \"$@\"; s=$?\ncase $1
 
 #[test]
 fn what_is_no_good_is_taken_back_and_what_is_better_is_kept_until_it_is_undone() {
-    if missing(&["systemd-nspawn", "sshd", "perl", "tc", "ethtool", "ping"]) {
+    if missing(&["systemd-nspawn", "sshd", "tc", "ethtool", "ping"]) {
         return;
     }
     let lab = Lab::up("tune", &["--hosts", "2"]);
