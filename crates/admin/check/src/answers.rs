@@ -133,6 +133,11 @@ impl HostAnswers {
         self.parts.insert(key.into(), AnswerPart { rows, end: Some("0".into()) });
     }
 
+    /// Adds a row to a part that did not come from the host.
+    pub(crate) fn add_row(&mut self, key: &str, row: &[&str]) {
+        self.parts.entry(key.into()).or_default().rows.push(row.iter().map(|field| field.to_string()).collect());
+    }
+
     /// Returns the rows of a part that the host completed.
     pub(crate) fn rows(&self, key: &str) -> Option<&[Vec<String>]> {
         let part = self.parts.get(key)?;

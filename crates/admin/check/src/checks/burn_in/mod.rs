@@ -7,6 +7,8 @@ mod memory;
 mod network;
 mod processors;
 
+pub use network::{RingHost, add_flow, add_note, ring};
+
 use crate::compare::middle;
 use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding};
 use std::collections::BTreeMap;
@@ -20,17 +22,15 @@ const SHARE: f64 = 0.75;
 /// The least number of twins that show a usual rate.
 const TWINS: usize = 2;
 
-/// Returns variables for the parts: the seconds for which each loads the host, and a secret. By the secret two hosts
-/// know each other on the network. It is part of the script, which goes through a pipe: no table of processes shows
-/// it.
-pub fn words(seconds: u64, token: &str) -> String {
-    format!("BURN={seconds} TOKEN={token}; export BURN TOKEN\n")
+/// Returns variables for the parts: the seconds for which each loads the host.
+pub fn words(seconds: u64) -> String {
+    format!("BURN={seconds}; export BURN\n")
 }
 
-/// Returns the longest time of all parts, in seconds: each of five measurements, filling memory, waiting for the
-/// neighbour.
+/// Returns the longest time of all parts of the script, in seconds: each of four measurements, and filling memory.
+/// The hosts send to each other afterwards.
 pub fn longest(seconds: u64) -> u64 {
-    5 * seconds + 150
+    4 * seconds + 90
 }
 
 /// The part of a host's answers with the best of earlier measurements: quantity, MB/s, day.

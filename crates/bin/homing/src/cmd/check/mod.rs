@@ -118,15 +118,15 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Some(_) => homing_check::burn_in_of(&only),
         None => homing_check::chosen(&only, args.quick),
     };
-    // Under load, hosts measure each other part by part and must begin at the same time. Hosts behind a leader would
-    // begin only when it has connected to them.
+    // Under load, twins are compared and must begin at the same time. Hosts behind a leader would begin only when it
+    // has connected to them.
     let tree = if args.deep.is_some() { TreeArgs::none() } else { args.tree };
     let mut options = tree.of(args.targets.options()?);
     options.connect_timeout = options.connect_timeout.min(deadline);
     let load = Duration::from_secs(args.deep.map_or(0, homing_check::burn_in::longest));
     let deadline = deadline + load;
     options.command_timeout = Some(options.command_timeout.unwrap_or(deadline).min(deadline));
-    let before = args.deep.map(deep::words).transpose()?.unwrap_or_default();
+    let before = args.deep.map(homing_check::burn_in::words).unwrap_or_default();
     let muted = mutes::load()?;
     let mut early =
         Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new(), in_doubt: BTreeSet::new() };
@@ -137,7 +137,10 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         gather::query_hosts(options.clone(), &asked, &before, &checks, deadline, live.then_some(&mut tell as _))?;
     gathered.off = off;
     let early = early.lines;
-    gather::once_more(options, &mut gathered.answers, &checks, deadline)?;
+    gather::once_more(options.clone(), &mut gathered.answers, &checks, deadline)?;
+    if let Some(seconds) = args.deep {
+        deep::send_around(options, &mut gathered.answers, seconds)?;
+    }
     place(&mut gathered.answers, &args)?;
     let measured =
         if args.deep.is_some() { deep::measured(&mut gathered.answers)? } else { DeepMeasurements::default() };
