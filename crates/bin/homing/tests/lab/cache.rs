@@ -123,7 +123,7 @@ fn a_leader_that_lies_about_its_branch(lab: &Lab, install: &dyn Fn(&[&str]) -> V
             "dpkg -P homing-one homing-two; printf '{fails}' > /usr/local/bin/apt-get; chmod 755 /usr/local/bin/apt-get"
         ),
     );
-    crate::setup::lies(lab, "n2", r#"s/"done":\[1,\{"exited":\d+\}/"done":[1,{"exited":0}/g"#);
+    crate::setup::lies(lab, "n2", r#"s/"done":\[1,\{"exited":[0-9]+\}/"done":[1,{"exited":0}/g"#);
     // homing uses a leader only when three hosts need the package.
     ["n1", "n2"].iter().for_each(|host| drop(lab.ok(host, "dpkg -P homing-one homing-two")));
     let told = install(&["--tree", "2", "homing-one"]);

@@ -83,7 +83,7 @@ fn givers(told: &Value) -> Vec<&str> {
 
 #[test]
 fn files_leave_this_machine_once_for_each_leader_and_reach_all_whatever_leaders_do() {
-    if missing(&["systemd-nspawn", "rsync", "perl", "pgrep", "ip"]) {
+    if missing(&["systemd-nspawn", "rsync", "pgrep", "ip"]) {
         return;
     }
     let up = Up { lab: Lab::up("tree", &["--hosts", "8"]), state: tempfile::tempdir().unwrap() };

@@ -53,13 +53,13 @@ pub fn failed<'v>(told: &'v Value, host: &str) -> Vec<&'v str> {
 }
 
 /// Replaces the program that hosts keep. The replacement has the same size, so homing accepts it. Its output as a
-/// leader passes through these words of Perl.
+/// leader passes through this command of sed.
 pub fn lies(lab: &Lab, host: &str, words: &str) {
     let script = r#"set -e; cd /root/.cache/homing; f=$(ls | grep 'worker-x86_64-[0-9a-f]*$\|worker-aarch64-[0-9a-f]*$')
 n=$(stat -c %s $f); mv $f /root/true
 cat > $f <<'END'
 #!/bin/sh
-/root/true "$@" | perl -e 'while (sysread STDIN, $d, 1 << 20) { $d =~ WORDS; syswrite STDOUT, $d }'
+/root/true "$@" | sed -u -E 'WORDS'
 exit
 END
 truncate -s $n $f; chmod 700 $f"#;

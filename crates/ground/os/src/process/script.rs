@@ -156,7 +156,7 @@ mod tests {
         };
         let windows = why(b"#!/bin/sh\r\necho\r\n", libc::ENOENT);
         assert!(windows.starts_with(r#"its interpreter "/bin/sh\r" is not there (line 1 has a Windows"#), "{windows}");
-        assert_eq!(why(b"#! no/perl -w\n", libc::ENOENT), r#"its interpreter "no/perl" is not there"#);
+        assert_eq!(why(b"#! no/python -E\n", libc::ENOENT), r#"its interpreter "no/python" is not there"#);
         assert!(why(b"\x7fELF\x02\x01\x01\0", libc::ENOENT).contains("loader"));
         written(dir.path(), "plain", b"");
         assert_eq!(why(b"#!plain\n", libc::EACCES), r#"its interpreter "plain" is not executable"#);

@@ -313,7 +313,7 @@ E"#,
     mended(
         "",
         "HC-SVC-05",
-        &[(N3, "systemd-run -q --unit=leaky perl -e 'for (1..60) { exit 0 unless fork } sleep 9999'; sleep 0.3")],
+        &[(N3, "systemd-run -q --unit=leaky bash -c 'for n in {1..60}; do sleep 5 & done; exec sleep 9999'; sleep 6")],
         &[(N3, "systemctl reset-failed leaky || true")],
     ),
     seen("", "HC-VER-01", &[(N3, "fake uname 5.10.0-1")], &[(N3, "unfake uname")]),
