@@ -1,6 +1,6 @@
 //! `homing bench net` in a lab of four hosts: faults that are planted in their links are named, and nothing else is.
 
-use crate::support::{EXE, err, homing, missing};
+use crate::support::{EXE, NO_PERL, err, homing, missing};
 use serde_json::Value;
 use std::process::Command;
 
@@ -29,6 +29,9 @@ fn faults_of_links_are_named_and_nothing_else() {
         return;
     }
     let lab = Lab(crate::support::Lab::up("bnet", &["--hosts", "4", "--link", LINK]));
+    for host in ["n1", "n2", "n3", "n4"] {
+        lab.0.ok(host, NO_PERL);
+    }
     assert_eq!(findings(&lab.bench()), [], "a clean lab");
     let output = homing(&["topology", "--lab", &lab.0.name, "-w", "n[1-4]", "--measure"]);
     let tree = String::from_utf8(output.stdout.clone()).unwrap();

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// The program under test.
 pub const EXE: &str = env!("CARGO_BIN_EXE_homing");
 
+/// A script that takes perl away from a host of a lab: homing needs none there.
+pub const NO_PERL: &str = "[ ! -e /usr/bin/perl ] || mount --bind /dev/null /usr/bin/perl";
+
 /// Runs the program here.
 pub fn homing(args: &[&str]) -> Output {
     Command::new(EXE).args(args).output().unwrap()
