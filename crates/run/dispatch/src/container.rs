@@ -51,7 +51,7 @@ const OF_SYSTEM: [&str; 14] =
 /// the task reaches; `rm` has its own session, too, and outlives the SIGKILL that follows. The words: the name of the
 /// container, then those of `podman run`.
 const RUN_PODMAN: &str = "name=$1; shift; ended= remover=\n\
-    alone() { if command -v setsid >/dev/null 2>&1; then exec setsid \"$@\"; else exec \"$@\"; fi; }\n\
+    alone() { export HOMING_REMOVER=1; if command -v setsid >/dev/null 2>&1; then exec setsid \"$@\"; else exec \"$@\"; fi; }\n\
     trap 'ended=1; alone podman rm -f -t 0 \"$name\" </dev/null >/dev/null 2>&1 & remover=$!' TERM INT HUP\n\
     exec 3<&0\n\
     podman --cgroup-manager=cgroupfs run --name \"$name\" \"$@\" <&3 3<&- &\n\

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const PODMAN: &str = r#"#!/bin/sh
 echo "$@" >> "$STANDIN/words"
 case $1 in
-rm) shift; for last; do :; done; kill -KILL -"$(cat "$STANDIN/$last")"; echo "$last" >> "$STANDIN/removed"; exit;;
+rm) sleep "${RM_TAKES:-0}"; shift; for last; do :; done; kill -KILL -"$(cat "$STANDIN/$last")"; echo "$last" >> "$STANDIN/removed"; exit;;
 esac
 while [ "$1" != img:1 ]; do [ "$1" != --name ] || name=$2; [ "$1" != --workdir ] || cd "$2"; shift; done; shift
 exec 3<&0; setsid "$@" <&3 3<&- & echo $! > "$STANDIN/$name"; wait $!
@@ -100,6 +100,18 @@ fn a_signal_to_homing_ends_the_container() {
         assert!(Instant::now() < until, "the container runs on as process {pid}");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// podman needs a second on a loaded host; without its `rm`, its records keep a dead container for ever.
+#[test]
+fn a_lost_coordinator_leaves_no_container() {
+    let containers = Containers::new();
+    let words = ["--container", "img:1", "touch began; exec sleep 600", ":::", "1"];
+    let mut run = containers.command(&words).env("RM_TAKES", "2").spawn().unwrap();
+    containers.await_file("began");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    containers.await_file("standin/removed");
 }
 
 #[test]

@@ -19,6 +19,6 @@ pub use guard::{GuardReport, GuardRules, Guarded, guarded, guarded_to_the_end};
 pub use hook::run_hook;
 pub use say::write_error;
 pub use script::{SHELL, become_program, before_script, is_program, is_shell_script, refusal};
-pub use sweep::{become_subreaper, reap_orphans, sweep};
+pub use sweep::{REMOVER, become_subreaper, reap_orphans, sweep};
 pub use tree::{children, descendants, resident, signal};
 pub use umask::umask;

@@ -10,6 +10,11 @@ use std::time::{Duration, Instant};
 /// The time that SIGKILL gets. A process in uninterruptible sleep ends when its I/O ends; waiting longer does not
 /// help.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The variable in the environment of a process that removes what a task left elsewhere, as `podman rm` does. Such a
+/// process may finish, within [`REMOVAL`].
+pub const REMOVER: &str = "HOMING_REMOVER";
+/// The time that removers get. A loaded host needs a second for one container; the guard waits 6 s.
+const REMOVAL: Duration = Duration::from_secs(4);
 /// The number of rounds without a pause. A chain of processes, each of which starts the next and ends, is caught only
 /// by rounds that are faster than a step of it. A round takes some 30 µs, a step that forks 100 µs and more.
 const AT_ONCE: u32 = 500;
@@ -62,25 +67,41 @@ fn reap() -> bool {
     }
 }
 
-/// Ends all descendants: first by SIGTERM, if they have a `grace`, then stops and kills them until none is left.
-/// Takes the status of every child, even if another thread waits for it. `Err` lists those that SIGKILL did not end
+/// Waits until no remover is left below `own`, or `until`.
+fn await_removers(own: libc::pid_t, until: Instant) {
+    while reap() && Instant::now() < until && tree::descendants(own).into_iter().any(is_remover) {
+        std::thread::sleep(10 * PAUSE);
+    }
+}
+
+/// Whether the process began with [`REMOVER`] in its environment.
+fn is_remover(pid: libc::pid_t) -> bool {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(REMOVER.as_bytes()))
+}
+
+/// Ends all descendants: first by SIGTERM, if they have a `grace`, then stops and kills them until none is left. With
+/// a grace, removers ([`REMOVER`]) get no SIGTERM and more time. Takes the status of every child, even if another thread waits for it. `Err` lists those that SIGKILL did not end
 /// within seconds.
 pub fn sweep(grace: Duration) -> Result<(), Vec<libc::pid_t>> {
     let own = std::process::id() as libc::pid_t;
     let began = Instant::now();
     if !grace.is_zero() && reap() {
-        tree::signal(libc::SIGTERM);
+        let others: Vec<_> = tree::descendants(own).into_iter().filter(|pid| !is_remover(*pid)).collect();
+        tree::send(&others, libc::SIGTERM);
         while reap() && began.elapsed() < grace {
             std::thread::sleep(PAUSE);
         }
+        await_removers(own, began + REMOVAL);
     }
+    let begun_to_kill = Instant::now();
     let mut looks = 0;
     while reap() {
         let left = tree::descendants(own);
         // Stopped first: a stopped process does not fork, and does not replace the processes that end.
         tree::send(&left, libc::SIGSTOP);
         tree::send(&left, libc::SIGKILL);
-        if began.elapsed() > grace + PATIENCE {
+        if begun_to_kill.elapsed() > PATIENCE {
             return Err(left);
         }
         looks += 1;
