@@ -218,6 +218,8 @@ impl HostPlan {
             self.root_argument(),
             format!("--network-bridge={}", self.lab.bridge()),
             "--capability=all".into(),
+            // The kernel has one clock and one time zone: a host that sets them sets those of the machine.
+            "--drop-capability=CAP_SYS_TIME".into(),
             "--resolv-conf=off".into(),
             "--timezone=off".into(),
             "--link-journal=no".into(),
@@ -244,6 +246,14 @@ mod tests {
 
     fn plan() -> LabPlan {
         LabPlan { spec: LabSpec { name: "t".into(), hosts: 12, ..LabSpec::default() }, number: 254 }
+    }
+
+    /// `timedatectl set-timezone` in a host moved the clock of the machine by an hour.
+    #[test]
+    fn a_host_cannot_set_the_clock_of_the_machine() {
+        let words = plan().hosts()[0].nspawn_arguments();
+        let at = |word: &str| words.iter().position(|have| have == word).unwrap();
+        assert!(at("--capability=all") < at("--drop-capability=CAP_SYS_TIME"));
     }
 
     #[test]
