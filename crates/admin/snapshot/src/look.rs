@@ -23,10 +23,9 @@ pub fn look(paths: &[RawText]) -> HostView {
         let volume = homing_mounts::volume_name(&homing_mounts::identified(homing_mounts::holding(&lines, &real)?));
         Some((volume, meta.ino()))
     };
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let name = homing_os::names::own_name();
+    let (name, boot) = (homing_os::names::own_name(), homing_os::names::boot_id());
     HostView {
-        identity: format!("{name} {}", boot.trim()),
+        identity: format!("{name} {boot}"),
         exports: fs::read_to_string(homing_mounts::nfs::EXPORTS).unwrap_or_default(),
         paths: paths.iter().map(one).collect(),
         clock: Timestamp::now(),

@@ -2,11 +2,12 @@
 
 use crate::ask::Control;
 use homing_os::folder::lock::FileLock;
+use homing_os::threads::lock;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// `IOPRIO_CLASS_IDLE` of linux/ioprio.h, shifted to the bits in which `ioprio_set` expects a class.
@@ -85,7 +86,7 @@ impl Reins {
     }
 
     fn state(&self) -> MutexGuard<'_, ReinsState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Returns how long the children were paused for others.

@@ -107,8 +107,7 @@ mod tests {
     use super::*;
 
     fn state(id: u32) -> String {
-        let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        text.rsplit(") ").next().unwrap_or_default().chars().take(1).collect()
+        homing_os::process::ProcessStat::of(id).map(|stat| stat.state().to_string()).unwrap_or_default()
     }
 
     fn until(id: u32, wanted: &[&str]) {

@@ -10,12 +10,13 @@ use crate::{FileSystem, LocateRequest};
 use homing_model::{FileLayout, Replica};
 use homing_mounts::ceph::{self, Client, ReadFrom};
 use homing_mounts::{FS_TIMEOUT, MountLine};
+use homing_os::threads::lock;
 use homing_os::threads::within;
 use map::OsdMap;
 use object::Striping;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a map is used. An OSD that stops leaves the map at once, and other OSDs serve its groups. A task that was
@@ -51,7 +52,7 @@ impl Ceph {
 
     /// Returns the map. Other threads wait while one queries it.
     fn map(&self) -> Result<Arc<OsdMap>, String> {
-        let mut map = self.map.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut map = lock(&self.map);
         if let Some((_, known)) = map.as_ref().filter(|(since, _)| since.elapsed() < FRESH) {
             return known.clone();
         }
@@ -97,7 +98,7 @@ impl Ceph {
     /// that it contacts, before their answer, or when one of them leaves the map. A client that reads nothing keeps
     /// its old map for ever, so this reads a page past the cache. Other threads wait while one reads.
     fn speak(&self, path: &Path) {
-        let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spoken = lock(&self.spoken);
         if spoken.is_none_or(|since| since.elapsed() >= FRESH) {
             let path = path.to_path_buf();
             // If an OSD's host is dead, the read blocks until other OSDs have reported that. Then the old map is

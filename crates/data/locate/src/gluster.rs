@@ -14,11 +14,12 @@ use crate::{FileSystem, LocateRequest, Spread};
 use bricks::{Bricks, ShardLocation};
 use homing_model::{Extent, FileLayout, Replica};
 use homing_mounts::{MountLine, holding};
+use homing_os::threads::lock;
 use names::AddressCache;
 use rustix::io::Errno;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Enough for the `glusterfs.pathinfo` of a file in a wide volume, so that one call reads it.
 const PATHINFO_MOST: usize = 64 << 10;
@@ -53,7 +54,7 @@ impl Gluster {
     }
 
     fn volume(&self) -> Arc<VolumeDefinition> {
-        self.volume.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.volume).clone()
     }
 
     /// Returns the volume if its definition differs from `old`: bricks were added or removed. Most callers are sparse
@@ -68,7 +69,7 @@ impl Gluster {
         let new = known(&self.lines).ok()?;
         let same = old.as_ref().is_ok_and(|old| old.definition == new.definition);
         let volume = Arc::new(Ok(new));
-        *self.volume.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&volume);
+        *lock(&self.volume) = Arc::clone(&volume);
         (!same).then_some(volume)
     }
 

@@ -8,11 +8,12 @@ mod word;
 use crate::{blank, local};
 use homing_model::FileLayout;
 use homing_model::text::shown;
+use homing_os::threads::lock;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use word::{Door, encoded};
 
@@ -124,7 +125,7 @@ impl Hdfs {
     }
 
     fn addresses(&self, door: &Door, until: Instant) -> Result<Vec<IpAddr>, String> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(door).cloned();
+        let known = lock(&self.known).get(door).cloned();
         if let Some((_, known)) = known.filter(|(since, _)| since.elapsed() < KEPT) {
             return known;
         }
@@ -135,7 +136,7 @@ impl Hdfs {
 
     fn keep(&self, door: &Door, known: Result<Vec<IpAddr>, String>) -> Result<Vec<IpAddr>, String> {
         let since = (Instant::now(), known.clone());
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(door.clone(), since);
+        lock(&self.known).insert(door.clone(), since);
         known
     }
 }

@@ -1,8 +1,9 @@
 //! Finds names for hosts that a file system knows by address only.
 
+use homing_os::threads::lock;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The most simultaneous look-ups of names.
 const AT_ONCE: usize = 16;
@@ -18,7 +19,7 @@ impl HostNames {
     pub fn learn(&self, hosts: &BTreeSet<String>) {
         let hosts: Vec<&String> = hosts.iter().filter(|h| h.parse::<IpAddr>().is_ok()).collect();
         let asked = homing_os::threads::each_of(&hosts, AT_ONCE, |host| name(host));
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         for (host, name) in hosts.into_iter().zip(asked) {
             known.entry(host.clone()).or_insert_with(|| name.unwrap_or_else(|| host.clone()));
         }
@@ -30,7 +31,7 @@ impl HostNames {
         if host.parse::<IpAddr>().is_err() {
             return host.to_string();
         }
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.entry(host.to_string()).or_insert_with(|| name(host).unwrap_or_else(|| host.to_string())).clone()
     }
 }

@@ -6,11 +6,12 @@ use crate::candidates::candidate_words;
 use crate::{LocateError, Locator, OwnLocators, Volume, hdfs};
 use homing_model::{Block, Extent, FileLayout, RawText, Task};
 use homing_mounts::FileSystemKind;
+use homing_os::threads::lock;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// The most files that are examined below a folder that is an input.
@@ -253,7 +254,7 @@ impl Finder {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<PathBuf, PathFacts>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Returns the volume of a path, and whether it is a folder; `None` if it does not exist.
@@ -309,7 +310,7 @@ impl Finder {
 
     /// Returns the layout of the file whose blocks are placed one after the other. It is queried once.
     fn layout(&self, path: &Path) -> Arc<FileLayout> {
-        let mut last = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.cut);
         match last.as_ref().filter(|layout| layout.path.as_path() == path) {
             Some(layout) => layout.clone(),
             None => last.insert(Arc::new(self.locator.locate(path))).clone(),

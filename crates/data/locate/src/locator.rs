@@ -7,11 +7,12 @@ use crate::{
 };
 use homing_model::{FileLayout, RawText};
 use homing_mounts::{self as mounts, FileSystemKind, MountLine};
+use homing_os::threads::lock;
 use std::collections::HashMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 /// The number of files in one query of a thread, because MooseFS answers many questions at once. With more, the
@@ -106,7 +107,7 @@ impl Locator {
     pub(crate) fn resolve(&self, path: &Path) -> Result<(Volume, Arc<dyn FileSystem>, Metadata), LocateError> {
         let shown = || RawText::from(path).display();
         let meta = path.metadata().map_err(|error| LocateError::Path { path: shown(), error })?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let here = match known.get(&meta.dev()) {
             Some(here) if here.volumes.iter().any(|v| goes_through(v, path)) => here.clone(),
             // The file system is new, or was mounted at one more place meanwhile, as automount does.
@@ -126,7 +127,7 @@ impl Locator {
     /// Returns the lines of one file system, by the device number, because another mount may cover the longest path.
     /// A file system with several numbers (btrfs) is found by the path.
     fn lines(&self, path: &Path, dev: u64, stale: bool) -> Result<Vec<MountLine>, LocateError> {
-        let mut lines = self.mounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = lock(&self.mounts);
         let same = |lines: &[MountLine]| -> Vec<MountLine> { lines.iter().filter(|l| l.dev == dev).cloned().collect() };
         let found = same(&lines);
         if !found.is_empty() && !stale {
@@ -206,7 +207,7 @@ impl Locator {
         let (send, receive) = mpsc::channel::<Vec<PathQuery>>();
         let receive = Mutex::new((0, receive));
         let next = || {
-            let mut turn = receive.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut turn = lock(&receive);
             turn.0 += 1;
             Some((turn.0, turn.1.recv().ok()?))
         };
@@ -251,7 +252,7 @@ fn many<T: Send>(things: Vec<T>, network: bool, ask: impl Fn(T) -> PathQuery + S
     let threads = if network { things.len().div_ceil(PIECE).min(THREADS) } else { 1 };
     let rest = Mutex::new((0, things.into_iter()));
     let next = || {
-        let mut rest = rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rest = lock(&rest);
         rest.0 += 1;
         let some: Vec<T> = rest.1.by_ref().take(PIECE).collect();
         (!some.is_empty()).then_some((rest.0, some))

@@ -7,11 +7,12 @@ mod master;
 use crate::{FileSystem, LocateRequest};
 use homing_model::{Extent, FileLayout, Replica};
 use homing_mounts::MountLine;
+use homing_os::threads::lock;
 use master::{ChunkState, Connection, CopyState, Door};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// Length of a chunk, bytes (MFSCHUNKSIZE; the same in every MooseFS).
 const CHUNK: u64 = 64 << 20;
@@ -42,7 +43,7 @@ impl Moose {
 
     /// Queries the master, and retries by a new connection if a kept one fails.
     fn chunks(&self, asks: &[(u32, u32)]) -> Result<Vec<ChunkState>, String> {
-        let kept = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = lock(&self.idle).pop();
         if let Some(connection) = kept
             && let Ok(chunks) = self.chunks_by(connection, asks)
         {
@@ -55,7 +56,7 @@ impl Moose {
 
     fn chunks_by(&self, mut connection: Connection, asks: &[(u32, u32)]) -> std::io::Result<Vec<ChunkState>> {
         let chunks = connection.check(asks)?;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        lock(&self.idle).push(connection);
         Ok(chunks)
     }
 }

@@ -8,6 +8,7 @@ use crate::hostname::is_host;
 use crate::{FileSystem, LocateRequest};
 use homing_model::text::shown;
 use homing_model::{Extent, FileLayout, Replica};
+use homing_os::threads::lock;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
@@ -16,7 +17,7 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The longest output, bytes: thousands of extents of each file of one query.
@@ -83,7 +84,7 @@ impl LocatorCommand {
 
     /// Returns one answer for each file; the error holds for all of them.
     fn answers(&self, files: &[&mut LocateRequest]) -> Result<Vec<LocatorReply>, String> {
-        let broken = || self.broken.lock().unwrap_or_else(PoisonError::into_inner);
+        let broken = || lock(&self.broken);
         if let Some(why) = broken().clone() {
             return Err(why);
         }

@@ -19,7 +19,7 @@ pub fn facts() -> HostFacts {
         cores: cores(),
         memory_bytes: memory_bytes(),
         arch: uname.machine().to_string_lossy().into_owned(),
-        boot_id: read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
+        boot_id: homing_os::names::boot_id(),
         containers: containers(std::env::var_os("PATH").unwrap_or_default(), &lines),
         mounts: homing_mounts::network(lines),
         nic_bytes_per_s: line_rate(),

@@ -3,6 +3,7 @@
 
 use crate::parse;
 use homing_model::{Mover, StorageSample};
+use homing_os::process::ProcessStat;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, read_to_string};
 use std::io::{Read as _, Seek};
@@ -281,12 +282,10 @@ impl ProcessSample {
             return;
         }
         self.left -= 1;
-        let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else { return };
-        let Some((_, rest)) = stat.rsplit_once(')') else { return };
-        let mut fields = rest.split_ascii_whitespace();
-        // Field 3 is the state, where D means blocked on I/O. Field 20 is the number of threads.
-        let (state, threads) = (fields.next(), fields.nth(16));
-        self.blocked_on_io |= state == Some("D") || (threads != Some("1") && a_thread_stands(pid, &mut self.left));
+        let Some(stat) = ProcessStat::of(pid) else { return };
+        // D means blocked on I/O. Field 20 is the number of threads.
+        let is_alone = stat.field(20) == Some(1_u32);
+        self.blocked_on_io |= stat.state() == 'D' || (!is_alone && a_thread_stands(pid, &mut self.left));
         self.read += read_by(&pid.to_string());
         let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         children.split_ascii_whitespace().filter_map(|c| c.parse().ok()).for_each(|child| self.at(child));

@@ -2,10 +2,11 @@
 //! for ever, and no signal ends that. So a thread does the look, and is abandoned if it hangs.
 
 use crate::{holding, read};
+use homing_os::threads::lock;
 use homing_os::threads::within;
 use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Default time limit of a look, which the user sets by `--fs-timeout`. A busy server answers a `stat` within one
@@ -28,7 +29,7 @@ pub fn patiently<R: Send + 'static>(
     let fresh = move || -> LookFunction<(), (), R> {
         let only = only.clone();
         Box::new(move |(), looking| {
-            let only = only.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let only = lock(&only).take();
             let (paths, look) = only.expect("there is one thing to look at");
             looking.begins_at((), paths);
             look()
@@ -75,7 +76,7 @@ struct LookState<K> {
 
 impl<K> Looking<K> {
     fn state(&self) -> MutexGuard<'_, LookState<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Records that a look at `path` for `key` begins.
@@ -220,7 +221,7 @@ fn start<T: 'static, K: Send + 'static, R: Send + 'static>(
 }
 
 fn next_of<T>(things: &Things<T>) -> Option<T> {
-    things.lock().unwrap_or_else(PoisonError::into_inner).next()
+    lock(&things).next()
 }
 
 fn look_on<T, K, R>(things: &Things<T>, mut look: LookFunction<T, K, R>, looking: &Looking<K>, to: &SyncSender<R>) {

@@ -2,9 +2,14 @@
 //! returns an error with its reason, or runs the work in the caller.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle, scope};
 use std::time::Duration;
+
+/// Locks data that stays whole even if a thread panicked while it held the lock: each change of it is one step.
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Begins a thread. The error names the limits on the number of threads.
 pub fn begin<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> io::Result<JoinHandle<R>> {
@@ -37,7 +42,7 @@ pub fn begin_or_do(work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()
 }
 
 fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
-    let mine = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mine = lock(&work).take();
     if let Some(work) = mine {
         work();
     }
@@ -61,11 +66,11 @@ pub fn each<'i, T: Sync, R: Send>(items: &'i [T], act: impl Fn(&'i T) -> R + Syn
 pub fn each_of<'i, T: Sync, R: Send>(items: &'i [T], at_once: usize, act: impl Fn(&'i T) -> R + Sync) -> Vec<R> {
     let untaken = Mutex::new(items.iter().enumerate());
     let made = Mutex::new(items.iter().map(|_| None).collect::<Vec<_>>());
-    let next = || untaken.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || lock(&untaken).next();
     let work = || {
         while let Some((at, item)) = next() {
             let result = act(item);
-            made.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some(result);
+            lock(&made)[at] = Some(result);
         }
     };
     scope(|scope| {

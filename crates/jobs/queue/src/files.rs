@@ -22,8 +22,7 @@ pub fn boot_id() -> String {
     static BOOT: OnceLock<String> = OnceLock::new();
     // The tests restart no machine; they set another id instead.
     let told = || std::env::var("HOMING_QUEUE_BOOT").ok().filter(|_| cfg!(debug_assertions));
-    let read = || fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
-    BOOT.get_or_init(|| told().unwrap_or_else(read)).clone()
+    BOOT.get_or_init(|| told().unwrap_or_else(homing_os::names::boot_id)).clone()
 }
 
 /// Returns this machine's name.

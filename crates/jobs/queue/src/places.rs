@@ -6,6 +6,7 @@
 
 use crate::{QueueError, files};
 use homing_os::folder::shared;
+use homing_os::threads::lock;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -82,7 +83,7 @@ impl Places {
     /// Returns the users who have folders that pass the check of ownership.
     pub fn users(&self) -> Vec<u32> {
         let state = fs::metadata(&self.base).map(|meta| files::changed(&meta)).ok();
-        let mut known = self.users.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = lock(&self.users);
         if let (Some((at, _)), Some((then, users))) = (state, known.as_ref())
             && at == *then
         {

@@ -1,6 +1,7 @@
 //! Identifies processes so that a reused number is not taken for the old process.
 
 use crate::files;
+use homing_os::process::ProcessStat;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::Duration;
@@ -51,13 +52,7 @@ pub(crate) fn is_there(pid: u32) -> bool {
 }
 
 fn ticks(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold blanks and brackets.
-    let rest = stat.rsplit_once(')')?.1.trim_start();
-    if rest.starts_with(['Z', 'X']) {
-        return None;
-    }
-    rest.split(' ').nth(19)?.parse().ok()
+    ProcessStat::of(pid).filter(|stat| !stat.has_ended())?.started()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::mux::{Mux, Refused};
 use crate::wait::{Cancel, Woken, ready};
 use crate::{CommandOutcome, Options, folder};
+use homing_os::threads::lock;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Time that ssh may take beyond its own limit: proxy commands, authentication.
@@ -55,7 +56,7 @@ impl Connector {
             Err(Refused::Silent) => retire(&path),
             Err(_) => {}
         }
-        let _lock = lock(&path, cancel, deadline).map_err(|e| match e {
+        let _lock = lock_file(&path, cancel, deadline).map_err(|e| match e {
             Some(e) => unreachable(format!("host {host}: locking its connection {} failed: {e}", path.display())),
             None => NoWay::Cancelled,
         })?;
@@ -103,7 +104,7 @@ impl Connector {
         words.push(self.options.user.as_deref().unwrap_or("").as_bytes());
         words.push(host.as_bytes());
         let path = folder.clone()?.join(folder::name(&words));
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
+        lock(&self.used).insert(path.clone());
         Ok(path)
     }
 
@@ -146,7 +147,7 @@ impl Drop for Connector {
         if !self.options.persist.is_zero() {
             return;
         }
-        for path in std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner)) {
+        for path in std::mem::take(&mut *lock(&self.used)) {
             if let Ok(mut mux) = Mux::connect(&path, Instant::now() + Duration::from_secs(1)) {
                 mux.terminate();
             }
@@ -162,7 +163,7 @@ fn retire(path: &Path) {
 }
 
 /// Locks a host's connection, so that only one process makes it. `Err(None)` is a cancelled wait.
-fn lock(path: &Path, cancel: &Cancel, deadline: Instant) -> Result<File, Option<io::Error>> {
+fn lock_file(path: &Path, cancel: &Cancel, deadline: Instant) -> Result<File, Option<io::Error>> {
     let file = File::options().create(true).append(true).open(path.with_extension("lock"))?;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

@@ -2,6 +2,7 @@
 
 use homing_model::units;
 use homing_os::folder::Reserve;
+use homing_os::threads::lock;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -82,7 +83,7 @@ impl InputSpool {
     }
 
     fn state(&self) -> MutexGuard<'_, SpoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns an empty spool whose file is in the file system of `folder`.

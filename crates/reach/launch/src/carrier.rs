@@ -1,11 +1,12 @@
 //! The child process behind a channel: its last words and its end.
 
+use homing_os::threads::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use std::collections::VecDeque;
 use std::io::Read;
 use std::process::{Child, ChildStderr, ExitStatus};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// Bytes of error output that are kept for messages.
@@ -118,7 +119,7 @@ struct TailState {
 
 impl Tail {
     fn lock(&self) -> MutexGuard<'_, TailState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn drain(&self, mut stderr: ChildStderr) {

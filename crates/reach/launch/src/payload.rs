@@ -3,6 +3,7 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use homing_os::threads::lock;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::Duration;
 
 /// The program of the far side, in the folder of the other programs.
@@ -66,11 +67,11 @@ impl Payload {
 
     /// Returns all its bytes.
     pub fn bytes(&self) -> io::Result<Arc<Vec<u8>>> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = lock(&self.read);
         if let Some(bytes) = &*read {
             return Ok(bytes.clone());
         }
-        let bytes = whole(&mut self.file.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let bytes = whole(&mut lock(&self.file))?;
         if hash(&bytes) != self.sha256 {
             // The program was changed in place, and its times were set back.
             let _ = self.cache.as_deref().map(|dir| fs::remove_file(dir.join(kept(&self.exe))));
@@ -234,7 +235,7 @@ pub fn program_hash(exe: &Path, arch: &str) -> io::Result<String> {
 /// Returns the program `exe`, loaded once per process: a run opens one channel per host.
 pub fn load(exe: &Path) -> io::Result<Arc<Payload>> {
     static LOADED: Mutex<Option<HashMap<PathBuf, Arc<Payload>>>> = Mutex::new(None);
-    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loaded = lock(&LOADED);
     let loaded = loaded.get_or_insert_default();
     if let Some(payload) = loaded.get(exe) {
         return Ok(payload.clone());

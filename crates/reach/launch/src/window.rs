@@ -1,5 +1,6 @@
 //! Limits how many hosts are connected to at the same time.
 
+use homing_os::threads::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Hosts that one process connects to at once, as ClusterShell does. A thousand ssh processes at the same moment
@@ -15,7 +16,7 @@ pub(crate) struct FanOutSlot;
 impl FanOutSlot {
     /// Waits for a free place.
     pub fn wait_for() -> FanOutSlot {
-        let busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy = lock(&BUSY);
         *FREED.wait_while(busy, |busy| *busy >= FAN_OUT).unwrap_or_else(PoisonError::into_inner) += 1;
         FanOutSlot
     }
@@ -23,7 +24,7 @@ impl FanOutSlot {
 
 impl Drop for FanOutSlot {
     fn drop(&mut self) {
-        *BUSY.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        *lock(&BUSY) -= 1;
         FREED.notify_one();
     }
 }

@@ -7,6 +7,7 @@ use crate::spawn::{self, Ground, PathCache, TaskProcess};
 use crate::view::MountView;
 use homing_launch::wire::{AttemptEnd, CHUNK, FromWorker, OutputStream};
 use homing_model::{IoCounters, Outcome, RawText, Task};
+use homing_os::process::ProcessStat;
 use homing_os::process::{is_shell_script, refusal};
 use std::fs::File;
 use std::io::{self, Read};
@@ -302,10 +303,8 @@ fn await_orphans(leader: libc::pid_t, handle: &Handle) {
 }
 
 fn lives_in_group(pid: libc::pid_t, leader: libc::pid_t) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
-    let (state, group) = (fields.next(), fields.nth(1));
-    state.is_some_and(|s| s != "Z") && pid != leader && group == Some(&leader.to_string())
+    let Some(stat) = ProcessStat::of(pid) else { return false };
+    !stat.has_ended() && pid != leader && stat.group() == Some(leader)
 }
 
 struct Ready {

@@ -2,9 +2,10 @@
 //! counters.
 
 use homing_model::{Energy, MeteredBy};
+use homing_os::threads::lock;
 use homing_probe::{HostEnergy, Rapl, firmware_watts, watts};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const POWERCAP: &str = "/sys/class/powercap";
@@ -45,7 +46,7 @@ impl EnergyMeter {
     }
 
     fn way(&self) -> std::sync::MutexGuard<'_, EnergySource> {
-        self.way.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.way)
     }
 
     fn add_reading(&self, watts: f64) {

@@ -3,6 +3,7 @@
 //! read.
 
 use homing_model::IoWait;
+use homing_os::process::ProcessStat;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -72,9 +73,7 @@ impl Gauge {
         if on.trim() != "1" {
             return None;
         }
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).ok()?;
-        // Field 42 of the line; the name in field 2 may hold blanks.
-        let ticks: u64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(39)?.parse().ok()?;
+        let ticks: u64 = ProcessStat::of(self.pid)?.field(42)?;
         Some(IoWait::DelayAccounting(ticks * 1_000_000 / rustix::param::clock_ticks_per_second()))
     }
 }

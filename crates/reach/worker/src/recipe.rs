@@ -4,10 +4,11 @@
 use homing_fence::FolderWatch;
 use homing_launch::wire::FromWorker;
 use homing_model::{FileChange, FileStamp, RawText};
+use homing_os::threads::lock;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// The watched folders of a build, and the number of recipes that run in them here.
@@ -19,10 +20,6 @@ pub(crate) struct Recipes {
     /// of its attributes; these stamps filter such events.
     seen: Mutex<HashMap<PathBuf, Option<FileStamp>>>,
     running: AtomicUsize,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recipes {

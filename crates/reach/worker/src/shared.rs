@@ -10,6 +10,7 @@ use crate::view::MountView;
 use homing_launch::wire::FromWorker;
 use homing_lease::UnitWish;
 use homing_model::{FileChange, HostSample, Outcome, RawText, Task};
+use homing_os::threads::lock;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::path::PathBuf;
@@ -97,11 +98,6 @@ const HOLD: Duration = Duration::from_millis(10);
 
 /// Interval at which a held task checks whether it is still wanted.
 const HELD_LOOK: Duration = Duration::from_millis(100);
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // A slot that panicked has not left a half-written frame: frames are written in one call.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl WorkerState {
     /// Makes the state of an idle worker that sends to `output`.

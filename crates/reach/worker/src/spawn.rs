@@ -5,6 +5,7 @@
 use crate::environment::{TaskEnvironment, c_string};
 use crate::view::MountView;
 use homing_model::{Command, RawText};
+use homing_os::threads::lock;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -57,7 +58,7 @@ impl PathCache {
         cwd: &Path,
         view: &MountView,
     ) -> Result<PathBuf, String> {
-        let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if let Some(path) = known.get(&word.0).filter(|p| view.real(p).exists()) {
             return Ok(path.clone());
         }

@@ -6,11 +6,12 @@ use homing_launch::HostEvent;
 use homing_lease::LeaseEvent;
 use homing_model::FileChange;
 use homing_os::threads::begin;
+use homing_os::threads::lock;
 use homing_place::HostIx;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -87,7 +88,7 @@ impl Credits {
 
     /// Waits for room for one task. Returns false if there will be none any more.
     fn take(&self) -> bool {
-        let mut untaken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut untaken = lock(&self.0);
         while untaken.left == 0 {
             let Ok(more) = untaken.more.recv() else { return false };
             untaken.left = more;

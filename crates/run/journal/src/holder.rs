@@ -1,5 +1,6 @@
 //! The writer of a journal: its name in the lock file, and whether it lives.
 
+use homing_os::process::ProcessStat;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -45,7 +46,7 @@ impl Holder {
         Holder {
             host: host_name(),
             pid,
-            boot_id: boot_id(),
+            boot_id: homing_os::names::boot_id(),
             start: start_of(pid).unwrap_or(0),
             machine: machine(),
             pid_ns: fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()),
@@ -85,17 +86,7 @@ fn host_name() -> String {
     homing_os::names::own_name()
 }
 
-fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
-}
-
-/// Returns field 22 of `/proc/PID/stat`. The name in field 2 may itself contain spaces and brackets.
+/// Returns the time of a process's start, in ticks; `None` if it has ended: a zombie holds no lock any more.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut after = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    // A zombie holds no lock any more.
-    if matches!(after.next()?, "Z" | "X") {
-        return None;
-    }
-    after.nth(18)?.parse().ok()
+    ProcessStat::of(pid).filter(|stat| !stat.has_ended())?.started()
 }

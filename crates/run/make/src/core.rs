@@ -8,7 +8,7 @@ mod tests;
 
 use crate::asked::{BuildEvent, RecipeRequest, ToConnection};
 use crate::host::BuildHost;
-use crate::near::{Near, lock};
+use crate::near::Near;
 use crate::reporter::BuildReporter;
 use crate::running::{RecipeAttempt, RecipeDetails};
 use crate::{Build, Candidate, Evidence, HostChoice, Ran, choose, order, room};
@@ -17,6 +17,7 @@ use homing_launch::{Attempt, Attempts, HostLink, HostLinks};
 use homing_model::event::EventKind;
 use homing_model::{Command, FileChange, Outcome, RawText, Task};
 use homing_os::clock::wall_ns;
+use homing_os::threads::lock;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

@@ -4,9 +4,10 @@ use crate::{ChangeLog, RecipeWork, file_words, folders_named};
 use homing_fence::{Fence, FolderWatch, Late, recent, server_behind, settle_for};
 use homing_locate::{CandidatePaths, Finder, Locator, OwnLocators};
 use homing_model::{Ahead, FileChange, FileStamp, RawText};
+use homing_os::threads::lock;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// This host's number in the log of changes; workers count from 1.
@@ -43,11 +44,6 @@ pub struct RecipeInputs {
     pub bytes: u64,
     /// Bytes by the host that holds them.
     pub on: BTreeMap<String, u64>,
-}
-
-/// Locks, even after a panic elsewhere: each lock guards one call, so no state is half-made.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Near {

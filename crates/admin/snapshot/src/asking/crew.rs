@@ -8,9 +8,10 @@ use crate::split::{BrickTurn, CopyPart, Deal, HostFiles, Share, When, deal, may_
 use homing_locate::{HostNames, Locator, Spread};
 use homing_model::{Failure, RawText};
 use homing_mounts::FileSystemKind;
+use homing_os::threads::lock;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Hosts that can read the files on their bricks.
 pub struct Readers {
@@ -214,7 +215,7 @@ impl Crew {
     }
 
     fn state(&self) -> MutexGuard<'_, CrewState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

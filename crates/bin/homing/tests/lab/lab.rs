@@ -1,14 +1,15 @@
 //! The main job on real hosts: sshd, GlusterFS, shaped links. Needs root; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, Lab, err, homing, missing};
+use homing_os::threads::lock;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Allows one lab at a time: two would share the machine's processors, and each test expects undisturbed placement.
 fn alone() -> MutexGuard<'static, ()> {
     static LAB: Mutex<()> = Mutex::new(());
-    LAB.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&LAB)
 }
 
 /// Returns the bytes that all hosts received over their links, by the interface counters.

@@ -1,9 +1,10 @@
 //! Volumes on real hosts with real daemons. Needs root; otherwise prints a note and is skipped.
 
 use crate::support::{EXE, err, missing};
+use homing_os::threads::lock;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Allows one lab at a time: two are slow on a small machine.
@@ -17,7 +18,7 @@ struct Lab {
 
 impl Lab {
     fn up(hosts: &str) -> Lab {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = lock(&TURN);
         Lab { _turn: Some(turn), ..Lab::beside("vol", hosts) }
     }
 

@@ -3,10 +3,11 @@
 use super::api::{BrickEntry, Connection};
 use super::hash::Ranges;
 use crate::volfile::{Brick, Definition, Sharing};
+use homing_os::threads::lock;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// GlusterFS's id of a file (GFID).
 pub(super) type Id = [u8; 16];
@@ -115,7 +116,7 @@ impl Bricks {
     }
 
     fn connection(&self, definition: &Definition, group: usize, brick: usize) -> Result<Arc<Connection>, String> {
-        let mut slot = self.connections[group][brick].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = lock(&self.connections[group][brick]);
         if let Some(connection) = &*slot {
             return Ok(connection.clone());
         }

@@ -2,8 +2,9 @@
 
 use homing_model::hostname::is_called;
 use homing_os::names::addresses;
+use homing_os::threads::lock;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 type Resolve = fn(&str) -> Vec<String>;
 
@@ -38,7 +39,7 @@ impl AddressCache {
     }
 
     fn addresses(&self, name: &str) -> Arc<Vec<String>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.entry(name.to_string()).or_insert_with(|| Arc::new((self.resolve)(name))).clone()
     }
 }

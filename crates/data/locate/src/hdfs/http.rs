@@ -2,10 +2,11 @@
 //! (`Hdfs::patient`).
 
 use super::word::Door;
+use homing_os::threads::lock;
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The longest answer, bytes: the blocks of 4 TB, of 128 MiB each.
@@ -48,7 +49,7 @@ impl NameNodeConnections {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Door, TcpStream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Users of this machine.
 
+use crate::threads::lock;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// An entry of the password database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Account {
 /// So a process is started only for users of a directory service, and only once for each known user.
 pub fn account(uid: u32) -> Option<Account> {
     static KNOWN: Mutex<Option<HashMap<u32, Account>>> = Mutex::new(None);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = lock(&KNOWN);
     let known = known.get_or_insert_default();
     if let Some(account) = known.get(&uid) {
         return Some(account.clone());

@@ -7,6 +7,11 @@ pub fn own_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// Returns the number that the kernel has for this boot of the machine; empty without /proc.
+pub fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string()
+}
+
 /// Whether a name means this machine: its own name, its short form, or `localhost`. An address does not: a user who
 /// gives `127.0.0.1` wants its sshd.
 pub fn is_here(name: &str) -> bool {

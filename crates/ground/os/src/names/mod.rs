@@ -14,7 +14,7 @@ mod ssh;
 
 pub use accounts::{Account, account, home, home_of};
 pub use groups::{groups, own_groups};
-pub use here::{is_here, own_name};
+pub use here::{boot_id, is_here, own_name};
 pub use homes::{NO_HOME, make_folder, missing_home, no_home};
 pub use hosts::{addresses, addresses_and_loopback, addresses_of, first_name};
 pub use login::{VariableOrigin, origin, origin_of_work};

@@ -1,12 +1,13 @@
 //! Runs a command of the site and reads a few words from it, within a time limit.
 
+use crate::threads::lock;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// The most output that is read, bytes. A pipe holds as much, and output is read after the command has ended.
@@ -33,7 +34,7 @@ pub fn run_shell(line: &str, limit: Duration) -> Result<Vec<u8>, String> {
 }
 
 fn left() -> MutexGuard<'static, BTreeMap<String, Child>> {
-    LEFT.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&LEFT)
 }
 
 fn start(line: &str) -> io::Result<Child> {

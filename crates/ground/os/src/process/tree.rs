@@ -1,5 +1,6 @@
 //! Descendants of processes, from /proc.
 
+use crate::process::stat::ProcessStat;
 use std::collections::HashMap;
 use std::fs;
 
@@ -51,7 +52,7 @@ fn by_parent() -> HashMap<libc::pid_t, Vec<libc::pid_t>> {
     let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     for pid in entries.filter_map(|e| e.file_name().to_str()?.parse::<libc::pid_t>().ok()) {
-        if let Some(parent) = stat(pid).and_then(|s| s.split_ascii_whitespace().nth(1)?.parse().ok()) {
+        if let Some(parent) = ProcessStat::of(pid).and_then(|stat| stat.parent()) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -59,14 +60,7 @@ fn by_parent() -> HashMap<libc::pid_t, Vec<libc::pid_t>> {
 }
 
 fn is_zombie(pid: libc::pid_t) -> bool {
-    stat(pid).is_none_or(|stat| stat.starts_with(['Z', 'X']))
-}
-
-/// Returns the fields of /proc/PID/stat from the state on. The name before them may contain blanks and brackets.
-fn stat(pid: libc::pid_t) -> Option<String> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let close = stat.iter().rposition(|b| *b == b')')?;
-    Some(String::from_utf8_lossy(&stat[close + 1..]).trim_start().to_string())
+    ProcessStat::of(pid).is_none_or(|stat| stat.has_ended())
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use crate::Storage;
 use crate::files::{uid, user_name};
 use crate::plan::{Leased, is_queue};
 use homing_lease::{LeaseDemand, LeaseEvent, LeaseFolder, Outlook, SOON, Successor, has_in_use, keep_in_line, serves};
+use homing_os::threads::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The storage servers and queues in use.
@@ -230,10 +231,6 @@ fn note(name: &str, news: &LeaseEvent) {
         }
         LeaseEvent::MayUse { .. } | LeaseEvent::Outlook(_) => {}
     }
-}
-
-fn lock(heard: &Mutex<LeaseStatus>) -> std::sync::MutexGuard<'_, LeaseStatus> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ use super::Errand;
 use crate::{CommandOutcome, InputSpool, Options};
 use homing_launch::wire::lines;
 use homing_model::RawText;
+use homing_os::threads::lock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, ErrorKind, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Most bytes of a line: a piece of output has 32 KiB, of which each byte may be written as six.
@@ -74,7 +75,7 @@ impl Mouth {
     }
 
     pub fn send_message(&self, what: &impl Serialize, bytes: &[u8]) -> io::Result<()> {
-        let mut to = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = lock(&self.0);
         lines::write_message(&mut **to, what, bytes)
     }
 }

@@ -5,6 +5,7 @@ use crate::channel_child::Led;
 use crate::end::{ChannelEnd, LAST_WORDS, Left};
 use crate::wire::CHUNK;
 use crate::wire::branch::ToLeader;
+use homing_os::threads::lock;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,7 +38,7 @@ impl Leader {
     }
 
     fn lock(&self) -> MutexGuard<'_, LeaderState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Queues a message. Never waits: a separate thread writes.

@@ -6,9 +6,10 @@ use crate::end::Left;
 use crate::wire::branch::{FromLeader, MemberTarget, ToLeader};
 use crate::wire::{CHUNK, WireError};
 use crate::{Channel, Options, Via};
+use homing_os::threads::lock;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -136,10 +137,6 @@ impl MemberChannel {
             homing_os::threads::begin_or_do(move || drop(keeper));
         }
     }
-}
-
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A member, and the output for its events.

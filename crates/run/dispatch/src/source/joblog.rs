@@ -5,6 +5,7 @@ use homing_model::Failure;
 use homing_model::event::EventKind;
 use homing_model::{Event, Outcome, Task, TaskId};
 use homing_os::folder::{Existing, make_file};
+use homing_os::threads::lock;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -12,7 +13,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 /// The ends of tasks that are in the journal but not in the job log.
 pub type Unlisted = HashMap<TaskId, JoblogEnd>;
@@ -131,7 +132,7 @@ impl Missing {
 
     /// Writes the line of a task that does not run again, if the job log lacks it.
     pub fn write(&self, task: &Task) -> io::Result<()> {
-        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unlisted = lock(&self.unlisted);
         let Some(JoblogEnd { mut entry, slot }) = unlisted.remove(&task.id) else { return Ok(()) };
         let mut command = task.command.clone();
         homing_batch::fill_slot(&mut command, slot);

@@ -6,10 +6,11 @@ use homing_locate::{Locator, Volume};
 use homing_model::{Mount, RawText};
 use homing_mounts::{FileSystemKind, nfs};
 use homing_os::folder::{Existing, make_file, unguessable};
+use homing_os::threads::lock;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// The files made so far. Dropping the last clone removes them.
 #[derive(Clone, Default)]
@@ -32,7 +33,7 @@ impl Drop for NonceFiles {
 
 impl NonceFiles {
     fn remove(&self) {
-        for file in self.0.lock().unwrap_or_else(PoisonError::into_inner).files.drain(..) {
+        for file in lock(&self.0).files.drain(..) {
             let _ = fs::remove_file(file);
         }
     }
@@ -50,7 +51,7 @@ impl Nonces {
         if !matches!(volume.kind, FileSystemKind::Nfs | FileSystemKind::Sshfs) {
             return None;
         }
-        let mut state = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.0.0);
         if state.tried.contains(&volume.mount) {
             return None;
         }

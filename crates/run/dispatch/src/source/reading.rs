@@ -14,10 +14,11 @@ use homing_locate::{CandidatePaths, CommandInputs, Finder, OwnLocators, TREE_LIM
 use homing_model::{Block, RawText, Task, TaskId, exit};
 use homing_mounts::{Bounded, FileSystemKind, LookFunction, Looking, Silent, holding, silence};
 use homing_os::names::addresses;
+use homing_os::threads::lock;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The most files that are located in a working directory that is used in place of a task's inputs.
@@ -145,7 +146,7 @@ impl OfferStream {
     ) -> OfferStream {
         let (looker_how, looker_shared, first) = (how.clone(), shared.clone(), Mutex::new(Some(finder)));
         let fresh = move || -> LookFunction<Result<Task, BatchError>, Task, Vec<Incoming>> {
-            let finder = first.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+            let finder = lock(&first).take().unwrap_or_default();
             let mut looker = Looker::new(looker_how.clone(), looker_shared.clone(), finder);
             Box::new(move |task, looking| looker.incoming(task, looking))
         };
@@ -178,10 +179,6 @@ impl OfferStream {
         }
         Incoming::Unread { task: Box::new(silent.key), reason }
     }
-}
-
-fn lock(shared: &Mutex<LookerState>) -> MutexGuard<'_, LookerState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Examines the files of tasks, in one thread.

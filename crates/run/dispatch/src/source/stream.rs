@@ -3,6 +3,7 @@
 
 use homing_batch::HELD_FILE;
 use homing_journal::{EarlierInput, Keeping};
+use homing_os::threads::lock;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -95,7 +96,7 @@ struct SharedStream {
 
 impl SharedStream {
     fn state(&self) -> MutexGuard<'_, StreamState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn change(&self, how: impl FnOnce(&mut StreamState)) {

@@ -1,10 +1,11 @@
 //! Evaluates the Perl expressions of replacement strings, with one `perl` process for the whole run.
 
 use homing_batch::{Evaluated, Expression, Perl, SLOT_TOKEN};
+use homing_os::threads::lock;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 const PROGRAM: &str = include_str!("perl.pl");
 
@@ -97,7 +98,7 @@ fn give_up(why: &str) -> ! {
 
 impl Perl for Evaluator {
     fn compile(&self, code: &str) -> Result<usize, String> {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut started = lock(&self.started);
         let none = |e: io::Error| format!("cannot start perl to evaluate it: {e}");
         let perl = match &mut *started {
             Some(perl) => perl,
@@ -110,7 +111,7 @@ impl Perl for Evaluator {
 
     /// Ends homing if the expression fails, as GNU parallel ends: a task must not run with a wrong value.
     fn evaluate(&self, number: usize, with: Expression) -> Evaluated {
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut started = lock(&self.started);
         match started.as_mut().map(|perl| perl.evaluate(number, with)) {
             Some(Ok((skip, made))) => {
                 self.skip.fetch_or(skip, Ordering::SeqCst);

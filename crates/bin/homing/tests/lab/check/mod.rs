@@ -6,10 +6,11 @@ mod faults;
 
 use crate::support::{EXE, NO_PERL, err, missing};
 use faults::{ALL, FAULTS, Fault, N3, Scripts, WORDS};
+use homing_os::threads::lock;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// Allows one lab at a time: the load of another lab would look like a fault of the host.
 static TURN: Mutex<()> = Mutex::new(());
@@ -24,7 +25,7 @@ struct Lab {
 
 impl Lab {
     fn up(name: &str, words: &[&str]) -> Lab {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = lock(&TURN);
         let hosts = crate::support::Lab::up(name, &[&["--hosts", "3"], words].concat());
         Lab { _turn: turn, hosts, state: tempfile::tempdir().unwrap() }
     }
