@@ -24,7 +24,12 @@ a=$(getent ahosts "$1" | head -n 1 | cut -d' ' -f1)
 keys='hostbasedauthentication|hostbasedusesnamefrompacketonly|enablesshkeysign'
 t=$(sshd -T -C "user=$u,host=$1,addr=${a:-127.0.0.1},laddr=127.0.0.1,lport=22" 2>&1) && echo "$t" | grep -E "^($keys) " | sed 's/^/server /' ||
   echo "server-words $(echo "$t" | tail -n 1)"
-t=$(timeout -s KILL 30 runuser -u "$u" -- ssh -G "$1" 2>&1 </dev/null) && echo "$t" | grep -E "^($keys) " | sed 's/^/client /' ||
+# A host that did not answer is not in the file: its settings are none of it.
+for g; do
+  awk -v h="$g" '$1 == "Host" { for (i = 2; i <= NF; i++) if ($i == h) found = 1 } END { exit !found }' /etc/ssh/ssh_config.d/60-homing.conf 2>/dev/null && break
+  g=$1
+done
+t=$(timeout -s KILL 30 runuser -u "$u" -- ssh -G "$g" 2>&1 </dev/null) && echo "$t" | grep -E "^($keys) " | sed 's/^/client /' ||
   echo "client-words $(echo "$t" | tail -n 1)"
 d=$(getent passwd "$u" | cut -d: -f6)
 grep -HniE "^[[:space:]]*($keys)[[:space:]=]" /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf 2>/dev/null | sed 's/^/server-set /'
@@ -68,13 +73,18 @@ pub fn host_based_faults(output: &str, host: &str, is_there: &dyn Fn(&str, &str)
             }
         }
     }
-    let logins = lines("login").into_iter().filter_map(login);
-    let judged = logins.into_iter().find(|(peer, ..)| is_there(peer, user));
-    if let Some((peer, status, words)) = judged.filter(|(_, status, _)| *status != "0") {
+    if let Some((peer, status, words)) = failed_login(output, is_there) {
         let words = if words.is_empty() { format!("ssh ended with status {status}") } else { words.to_string() };
         against.push(format!("{user} cannot log in from {host} to {peer}: {words}"));
     }
     against
+}
+
+/// Returns the host, status and words of the login that failed and counts.
+pub fn failed_login<'s>(output: &'s str, is_there: &dyn Fn(&str, &str) -> bool) -> Option<(&'s str, &'s str, &'s str)> {
+    let user = *lines_of(output, "user").first()?;
+    let mut logins = lines_of(output, "login").into_iter().filter_map(login);
+    logins.find(|(peer, ..)| is_there(peer, user)).filter(|(_, status, _)| *status != "0")
 }
 
 /// Returns a login's host, status and words.

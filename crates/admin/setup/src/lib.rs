@@ -27,7 +27,7 @@ pub use areas::homes::homes_mark;
 pub use areas::slurm::{BlockingJobs, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
 pub use disks::DiskSection;
-pub use host_based::{HOST_BASED, host_based_faults};
+pub use host_based::{HOST_BASED, failed_login, host_based_faults};
 pub use plan::{SetupPlan, plan, question};
 pub use record::SetupRecord;
 pub use remains::{remains, remains_question};

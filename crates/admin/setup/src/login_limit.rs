@@ -24,6 +24,11 @@ const ITEMS: [&str; 16] = [
 /// refuses each login.
 const MOST_FILES: u64 = 1024 * 1024;
 
+/// The least values, in units of limits.conf(5), with which a user can log in and list a folder. Measured with bash and
+/// ls of Debian 12 (nofile 4, nproc 8, as 6,000, data 500, stack 16), and rounded up.
+const LEAST: [(&str, u64); 7] =
+    [("nofile", 16), ("nproc", 32), ("as", 16_384), ("data", 4_096), ("stack", 64), ("fsize", 1_024), ("maxlogins", 1)];
+
 /// Returns the fault of a limit.
 pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
     if !ITEMS.contains(&item) {
@@ -34,6 +39,10 @@ pub(crate) fn fault(item: &str, value: &str) -> Option<String> {
     let (Some(soft), Some(hard)) = (number(soft), number(hard)) else { return bad() };
     if soft > hard {
         return Some(format!("[up.limits] {item} = {value:?}: the soft limit is above the hard one"));
+    }
+    let least = LEAST.into_iter().find(|(name, least)| *name == item && soft < *least);
+    if let Some((_, least)) = least {
+        return Some(format!("[up.limits] {item} = {value:?}: below {least} no user can log in"));
     }
     (item == "nofile" && hard > MOST_FILES)
         .then(|| format!("[up.limits] nofile = {value:?}: above {MOST_FILES} (fs.nr_open) no user can log in"))
@@ -103,13 +112,18 @@ mod tests {
     #[test]
     fn what_would_lock_users_out_is_refused() {
         for (item, value) in
-            [("memlock", "unlimited"), ("nofile", "1024:1048576"), ("stack", "0"), ("core", "1:unlimited")]
+            [("memlock", "unlimited"), ("nofile", "1024:1048576"), ("stack", "64"), ("core", "0:unlimited")]
         {
             assert_eq!(fault(item, value), None, "{item} {value}");
         }
         for (item, value, why) in [
             ("nofile", "1048577", "no user can log in"),
             ("nofile", "1024:unlimited", "no user can log in"),
+            ("nofile", "1", "below 16 no user can log in"),
+            ("nofile", "3:1024", "below 16 no user can log in"),
+            ("nproc", "0", "no user can log in"),
+            ("stack", "0", "no user can log in"),
+            ("maxlogins", "0", "no user can log in"),
             ("memory", "1", "is not one of as, "),
             ("nproc", "", "is not a number"),
             ("nproc", "-1", "is not a number"),

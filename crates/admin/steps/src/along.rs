@@ -2,8 +2,9 @@
 
 use crate::executor::{Call, CallResult, Executor, SshExecutor};
 use homing_exec::{Command, CommandOutcome, Giver, HostResult, HostResults, Remote, Scripts};
+use homing_os::threads::lock;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// A request that goes along a tree.
 pub enum Led {
@@ -38,7 +39,7 @@ impl Along {
     }
 
     fn straight(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.straight.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.straight)
     }
 
     /// Runs calls along the tree, and the rest directly at the same time.

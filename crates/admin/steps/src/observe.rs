@@ -46,7 +46,9 @@ pub enum PathState {
     Absent,
     /// A regular file, and the time of its last change, seconds since 1970.
     File(FileState, u64),
-    /// Another thing, such as a folder or a link.
+    /// A folder, and the time when a name in it was last added or removed, seconds since 1970.
+    Folder(u64),
+    /// Another thing, such as a link.
     Other,
 }
 
@@ -208,6 +210,7 @@ impl Observed {
         let flag = |text: &str| text == "yes";
         match *fields {
             ["file", path, "absent"] => drop(self.files.insert(path.into(), PathState::Absent)),
+            ["file", path, "folder", at] => drop(self.files.insert(path.into(), PathState::Folder(at.parse().ok()?))),
             ["file", path, "other"] => drop(self.files.insert(path.into(), PathState::Other)),
             ["file", path, mode, uid, gid, at, content] => {
                 let mode = u32::from_str_radix(mode, 8).ok()?;

@@ -62,7 +62,10 @@ fn change(wanted: &HostRequirement, seen: &Observed) -> Result<Option<HostChange
         }
         HostRequirement::Reads { unit, paths, how, test } => {
             let since = seen.units.get(unit).filter(|(state, _)| state.active).map_or(u64::MAX, |(_, at)| *at);
-            let written = |path: &String| matches!(seen.files.get(path), Some(PathState::File(_, at)) if *at > since);
+            let written = |path: &String| match seen.files.get(path) {
+                Some(PathState::File(_, at) | PathState::Folder(at)) => *at > since,
+                _ => false,
+            };
             let nudge = HostChange::Nudge { unit: unit.clone(), how: *how, test: test.clone() };
             return Ok(paths.iter().any(written).then_some(nudge));
         }
@@ -94,7 +97,7 @@ fn words(value: &str) -> String {
 fn present<'s>(path: &str, seen: &'s Observed) -> Result<Option<&'s FileState>, String> {
     match seen.files.get(path) {
         Some(PathState::File(state, _)) => Ok(Some(state)),
-        Some(PathState::Other) => Err(format!("{path} is not a regular file there")),
+        Some(PathState::Folder(_) | PathState::Other) => Err(format!("{path} is not a regular file there")),
         Some(PathState::Absent) | None => Ok(None),
     }
 }
@@ -250,8 +253,11 @@ pub(crate) mod tests {
         }];
         let mut seen = host();
         assert_eq!(plan(&reads, &mut seen), Ok(Vec::new()), "it was started after the file was written");
-        seen.units.get_mut("ssh").unwrap().1 = 4;
+        let since = std::mem::replace(&mut seen.units.get_mut("ssh").unwrap().1, 4);
         assert_eq!(plan(&reads, &mut seen).unwrap().len(), 1, "killed between the file and the unit");
+        seen.units.get_mut("ssh").unwrap().1 = since;
+        seen.files.insert("/etc/hosts".into(), PathState::Folder(since + 1));
+        assert_eq!(plan(&reads, &mut seen).unwrap().len(), 1, "a file of the folder was removed");
     }
 
     #[test]

@@ -47,6 +47,7 @@ rests() {
 file() {
   if [ -f "$1" ] && [ ! -L "$1" ]; then
     say file "$1" "$(stat -c "%a$T%u$T%g$T%Y" -- "$1")" "$(base64 -w 0 <"$1")"
+  elif [ -d "$1" ] && [ ! -L "$1" ]; then say file "$1" folder "$(stat -c %Y -- "$1")"
   elif [ -e "$1" ] || [ -L "$1" ]; then say file "$1" other
   else say file "$1" absent; fi
 }

@@ -1,6 +1,6 @@
 //! Plans the undo, from a host's journal and its present state.
 
-use crate::change::{FileState, HostChange};
+use crate::change::{FileState, HostChange, MountState};
 use crate::disk_change::{self, Back};
 use crate::edit;
 use crate::observe::{Observed, PathState};
@@ -111,7 +111,7 @@ fn since(change: &HostChange, seen: &Observed) -> Option<HostChange> {
     let HostChange::File { path, to, block, .. } = change else { return None };
     let there = match seen.files.get(path) {
         Some(PathState::File(state, _)) => Some(state.clone()),
-        Some(PathState::Other) => return None,
+        Some(PathState::Folder(_) | PathState::Other) => return None,
         _ => None,
     };
     let lines = |state: &Option<FileState>| {
@@ -193,7 +193,7 @@ fn now(change: &HostChange, seen: &Observed) -> Value {
     let value = match change {
         HostChange::File { path, .. } => match seen.files.get(path) {
             Some(PathState::File(state, _)) => serde_json::to_value(state),
-            Some(PathState::Other) => return "other".into(),
+            Some(PathState::Folder(_) | PathState::Other) => return "other".into(),
             _ => return Value::Null,
         },
         HostChange::Group { name, .. } => serde_json::to_value(seen.groups.get(name).map(|(gid, _)| gid)),
@@ -250,8 +250,8 @@ fn back(change: &HostChange, unbroken: bool, seen: &Observed) -> Result<Option<H
             }
             _ => Err(changed()),
         },
-        // A disk that is gone is not mounted either; only an empty folder is left of it.
-        HostChange::Mount { disk: true, .. } if now["mounted"] == false => {
+        // The mount failed, its disk is gone, or somebody has unmounted it; only an empty folder is left of it.
+        HostChange::Mount { over: None, to: MountState { mounted: true, .. }, .. } if now["mounted"] == false => {
             let mut back = change.inverse();
             if let (Some(HostChange::Mount { from, .. }), Ok(there)) = (&mut back, serde_json::from_value(now)) {
                 *from = there;
@@ -283,7 +283,7 @@ fn block_back(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Account, MountState, UnitState};
+    use crate::change::{Account, UnitState};
     use crate::plan::plan;
     use crate::plan::tests::{all, host};
     use crate::show::diff;
@@ -482,6 +482,20 @@ mod tests {
         }
         let HostChange::Mount { to, .. } = undo(&seen).steps.remove(0).change else { panic!() };
         assert_eq!(to, state(false, false));
+    }
+
+    /// The journal has the entry from before the attempt.
+    #[test]
+    fn a_mount_that_failed_is_undone() {
+        let state = |exists, mounted| MountState { exists, mounted };
+        let (from, to) = (state(false, false), state(true, true));
+        let mut seen = Observed::default();
+        seen.mounts.insert("/m".into(), (state(true, false), false));
+        seen.journal.push(("1".into(), HostChange::Mount { point: "/m".into(), from, to, over: None, disk: false }));
+        let Undone { steps, changed, .. } = undo(&seen);
+        assert!(changed.is_empty(), "{changed:?}");
+        let HostChange::Mount { from: now, to: then, .. } = steps[0].change else { panic!() };
+        assert_eq!((now, then), (state(true, false), from));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 const KNOWN: &str = "/etc/ssh/ssh_known_hosts";
 const EQUIV: &str = "/etc/ssh/shosts.equiv";
 const SERVER: &str = "/etc/ssh/sshd_config.d/60-homing.conf";
+const SERVER_FOLDER: &str = "/etc/ssh/sshd_config.d";
 const SERVER_MAIN: &str = "/etc/ssh/sshd_config";
 const CLIENT: &str = "/etc/ssh/ssh_config.d/60-homing.conf";
 const CLIENT_MAIN: &str = "/etc/ssh/ssh_config";
@@ -23,7 +24,9 @@ const SERVES: &str = "HostbasedAuthentication yes\nHostbasedUsesNameFromPacketOn
 
 pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.outputs.insert(ssh_in_force::command(site));
-    question.files.extend([KNOWN, EQUIV, SERVER, SERVER_MAIN, CLIENT, CLIENT_MAIN, "/etc/hosts"].map(String::from));
+    question.files.extend(
+        [KNOWN, EQUIV, SERVER, SERVER_FOLDER, SERVER_MAIN, CLIENT, CLIENT_MAIN, "/etc/hosts"].map(String::from),
+    );
     question.units.extend(UNITS.map(String::from));
 }
 
@@ -76,7 +79,8 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
         HostRequirement::file(SERVER, SERVES),
         HostRequirement::Reads {
             unit: unit.into(),
-            paths: vec![SERVER.into()],
+            // A line that another file had is in force until then, too.
+            paths: [SERVER, SERVER_FOLDER, SERVER_MAIN].map(String::from).to_vec(),
             how: How::Reload,
             test: Some("sshd -t".into()),
         },
