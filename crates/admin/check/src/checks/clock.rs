@@ -97,7 +97,7 @@ fn of_host(host: &HostAnswers, apart: f64) -> Option<HostFinding> {
     let code = if apart.abs() > ILL { &FAR } else { &NEAR };
     let found = code.on(host, format!("its clock is {} most hosts'", by(apart)), format!("date: {apart:+.1} s"));
     let line = "chronyc -a makestep || systemctl restart chronyd || systemctl restart systemd-timesyncd";
-    (apart.abs() > ODD).then(|| found.look(format!("{line}; date")))
+    (apart.abs() > ODD).then(|| found.mend(line))
 }
 
 fn by(apart: f64) -> String {
@@ -116,7 +116,9 @@ mod tests {
 
     fn seen(hosts: Vec<HostAnswers>) -> (Vec<String>, Vec<String>) {
         let answers = Answers { hosts };
-        let found = judge(&answers).iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect();
+        let found: Vec<HostFinding> = judge(&answers);
+        assert!(found.iter().all(|f| f.remedy.as_ref().is_some_and(|remedy| remedy.mends)));
+        let found = found.iter().map(|f| format!("{} {}", f.code.name, f.hosts)).collect();
         (doubtful(&answers), found)
     }
 

@@ -1,7 +1,8 @@
 //! Can users log in from host to host, if `homing up` has set that up?
 
 use crate::{Answers, Code, HostCheck, HostFinding, Severity};
-use homing_setup::{HOST_BASED, host_based_faults};
+use homing_model::text::quoted_unless;
+use homing_setup::{HOST_BASED, failed_login, host_based_faults};
 
 static BARRED: Code = Code {
     name: "HC-SSH-08",
@@ -22,7 +23,7 @@ pub(crate) static CHECK: HostCheck = HostCheck {
     judge,
 };
 
-/// The command that shows more.
+/// The command that shows settings.
 const LOOK: &str = "sshd -T | grep -i hostbased; grep -rniE 'hostbased|keysign' /etc/ssh/sshd_config /etc/ssh/sshd_config.d \
                     /etc/ssh/ssh_config /etc/ssh/ssh_config.d";
 
@@ -34,8 +35,41 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
     };
     let of_host = |(host, rows): (&crate::HostAnswers, &[Vec<String>])| {
         let said: Vec<&str> = rows.iter().filter_map(|row| row.first().map(String::as_str)).collect();
-        let faults = host_based_faults(&said.join("\n"), &host.name, &has);
-        (!faults.is_empty()).then(|| BARRED.on(host, faults.join("; "), "sshd -T, ssh -G, ssh").look(LOOK))
+        let said = said.join("\n");
+        let faults = host_based_faults(&said, &host.name, &has);
+        // If no setting is wrong, the cause is on the way or on the other host.
+        let peer = failed_login(&said, &has).filter(|_| faults.len() == 1).map(|(peer, ..)| peer);
+        let look = peer.map_or(LOOK.into(), way_to);
+        (!faults.is_empty()).then(|| BARRED.on(host, faults.join("; "), "sshd -T, ssh -G, ssh").look(look))
     };
     answers.of(CHECK.key).filter_map(of_host).collect()
+}
+
+/// Returns the command that shows how far a login at `peer` comes.
+fn way_to(peer: &str) -> String {
+    let peer = quoted_unless(peer, |_| false);
+    format!("getent hosts {peer}; ssh -v -o BatchMode=yes {peer} true 2>&1 | tail -n 20")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HostAnswers;
+
+    fn look(client: &str) -> String {
+        let said = format!(
+            "=accounts\nuser\talice\n=host_based\nuser alice\nserver hostbasedauthentication yes\n\
+             server hostbasedusesnamefrompacketonly yes\nclient hostbasedauthentication {client}\n\
+             client enablesshkeysign yes\nlogin n2 255 connect to host n2 port 22: No route to host\n"
+        );
+        let host = |name: &str| HostAnswers::read(name, &[(0.0, said.clone().into_bytes())]);
+        let found = judge(&Answers { hosts: vec![host("n1"), host("n2")] });
+        found[0].remedy.as_ref().unwrap().line.clone()
+    }
+
+    #[test]
+    fn a_host_that_is_not_reached_sends_nobody_to_the_settings_of_sshd() {
+        assert!(look("yes").starts_with("getent hosts 'n2'; ssh -v"), "{}", look("yes"));
+        assert!(look("no").starts_with("sshd -T"), "{}", look("no"));
+    }
 }
