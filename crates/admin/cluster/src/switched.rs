@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Root's record, which all users can read.
 const ROOTS: &str = "/var/lib/homing/power.json";
+/// The name of another record.
+const FILE: &str = "power.json";
 /// Permissions of the record.
 const MODE: u32 = 0o644;
 
@@ -50,12 +52,15 @@ impl PowerLedger {
     }
 }
 
+/// Returns the only record of this call: a named one, or that of a cluster with an ssh configuration of its own, such
+/// as a lab. Its hosts may have the names of this machine's hosts.
 fn named() -> Option<PathBuf> {
-    std::env::var_os("HOMING_POWER").filter(|name| !name.is_empty()).map(PathBuf::from)
+    let set = std::env::var_os("HOMING_POWER").filter(|name| !name.is_empty()).map(PathBuf::from);
+    set.or_else(|| homing_os::names::ssh_config().map(|file| homing_os::folder::cluster_state_of(&file).join(FILE)))
 }
 
 fn own() -> PathBuf {
-    let usual = || if homing_queue::uid() == 0 { ROOTS.into() } else { homing_os::folder::state().join("power.json") };
+    let usual = || if homing_queue::uid() == 0 { ROOTS.into() } else { homing_os::folder::state().join(FILE) };
     named().unwrap_or_else(usual)
 }
 

@@ -42,7 +42,8 @@ fn joined(pieces: &[&str], hosts: &NodeSet) -> (String, bool) {
             0 => {}
             _ if in_command && hosts.len() > 1 => text += "HOST",
             _ => {
-                named = true;
+                // A command in the line is no subject of it.
+                named |= !in_command;
                 text += &hosts.to_string();
             }
         }
@@ -124,6 +125,7 @@ mod tests {
         assert_eq!(folded([("n1", one.as_str())]), ["host n1: no key of it is on record: `ssh n1` once"]);
         let bare = folded([("n1", "try `ssh n1`"), ("n2", "try `ssh n2`")]);
         assert_eq!(bare, ["n[1-2] (2): try `ssh HOST`"]);
+        assert_eq!(folded([("n1", "try `ssh n1`")]), ["n1: try `ssh n1`"]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn idle_hosts_are_switched_off_and_those_that_tasks_need_on_again() {
     assert_eq!(states, ["ok", "off", "ok"]);
     let checked = site.homing(&["check", "--only", "ssh"]);
     let text = String::from_utf8_lossy(&checked.stdout);
-    assert!(text.contains("not checked: switched off for") && text.contains("homing power on n2"), "{text}");
+    assert!(text.contains("not checked: n2: switched off for") && text.contains("homing power on n2"), "{text}");
 
     site.lab.ok("n3", "pkill -u user; while pgrep -u user; do :; done");
     assert!(site.ok(&["power", "save"]).contains("n3 switched off"));

@@ -20,6 +20,7 @@ use homing_check::report::{
 };
 use homing_check::{Answers, Area, HostCheck, HostFinding, all_codes};
 use homing_model::Failure;
+use homing_power::PowerFacts;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -132,10 +133,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Early { only: &only, checks: &checks, muted: &muted, lines: BTreeMap::new(), in_doubt: BTreeSet::new() };
     let mut tell = |known: &[Area], answers: &dyn Fn() -> Answers| early.print_areas(known, answers);
     let live = !args.json && args.deep.is_none() && std::io::stdout().is_terminal();
-    let (asked, off) = without_off(&hosts)?;
     let mut gathered =
-        gather::query_hosts(options.clone(), &asked, &before, &checks, deadline, live.then_some(&mut tell as _))?;
-    gathered.off = off;
+        gather::query_hosts(options.clone(), &hosts, &before, &checks, deadline, live.then_some(&mut tell as _))?;
+    part_off(&mut gathered, &switched::all())?;
     let early = early.lines;
     gather::once_more(options.clone(), &mut gathered.answers, &checks, deadline)?;
     if let Some(seconds) = args.deep {
@@ -147,19 +147,18 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     CheckSession { args: &args, only, checks, hosts, gathered, measured, muted, early }.print_report()
 }
 
-/// Hosts that are switched off, each with a message.
-type Off = Vec<(String, String)>;
-
-/// Returns the hosts that are on, and the hosts that are off with a message for each. The hosts that are on check the
-/// names and ports of all queried hosts, and would report the others as faults.
-fn without_off(hosts: &[String]) -> Result<(Vec<String>, Off), Failure> {
-    let known = switched::all();
-    let told = |host: &String| Some((host.clone(), switched::off_reason(&known, host)?));
-    let off: Off = hosts.iter().filter_map(told).collect();
-    let asked: Vec<String> = hosts.iter().filter(|host| !off.iter().any(|(off, _)| off == *host)).cloned().collect();
-    match off.first().filter(|_| asked.is_empty()) {
+/// Parts the hosts that do not answer because homing has switched them off. The record of that is believed only about
+/// such hosts: somebody may have pressed the power button.
+fn part_off(gathered: &mut CheckAnswers, known: &PowerFacts) -> Result<(), Failure> {
+    for (host, why) in std::mem::take(&mut gathered.silent) {
+        match switched::off_reason(known, &host) {
+            Some(reason) => gathered.off.push((host, reason)),
+            None => gathered.silent.push((host, why)),
+        }
+    }
+    match gathered.off.first().filter(|_| gathered.answers.hosts.is_empty() && gathered.silent.is_empty()) {
         Some((host, why)) => Err(Failure::system(format!("all of these hosts are switched off; {host}: {why}"))),
-        None => Ok((asked, off)),
+        None => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@ use super::show::{self, SetupOutcome};
 use crate::switched;
 use clap::Parser;
 use homing_model::{Failure, NodeSet, alike, exit};
+use homing_power::PowerFacts;
 use homing_setup::{Area, SetupPlan, SiteVolume, plan, proof, question, unfit};
 use homing_steps::{Call, ChangePhase, Executor, FactQuery, Lost, Observed, PhaseEvent, carry_out, guarded, observe};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,9 +151,7 @@ impl UpSession {
         hosts: &[String],
         lost: &Lost,
     ) -> BTreeMap<String, Result<Observed, String>> {
-        let off = off_hosts(hosts);
-        let is_asked = |host: &&String| !lost.has(host) && !off.contains_key(*host);
-        let asked: Vec<String> = hosts.iter().filter(is_asked).cloned().collect();
+        let asked: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
         let mut seen = observe(&self.executor, &asked, &FactQuery { lead: self.lead.clone(), ..question.clone() });
         for there in seen.values_mut() {
             let uid = there.as_ref().map_or(0, |there| there.uid);
@@ -161,7 +160,7 @@ impl UpSession {
                     Err(format!("you log in as user {uid}, but root is needed: --sudo, or HOMING_SSH='ssh -l root'"));
             }
         }
-        seen.extend(off.into_iter().map(|(host, why)| (host, Err(why))));
+        name_off(&mut seen, &switched::all());
         seen.extend(lost.unseen());
         seen
     }
@@ -325,11 +324,14 @@ fn things(plan: &SetupPlan) -> String {
     things.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the hosts that homing has switched off, each with the command that switches it on. They are not queried.
-fn off_hosts(hosts: &[String]) -> BTreeMap<String, String> {
-    let known = switched::all();
-    let of = |host: &String| Some((host.clone(), switched::off_reason(&known, host)?));
-    hosts.iter().filter_map(of).collect()
+/// Gives hosts that do not answer because homing has switched them off that reason, with the command that switches
+/// them on.
+fn name_off(seen: &mut BTreeMap<String, Result<Observed, String>>, known: &PowerFacts) {
+    for (host, there) in seen.iter_mut().filter(|(_, there)| there.is_err()) {
+        if let Some(reason) = switched::off_reason(known, host) {
+            *there = Err(reason);
+        }
+    }
 }
 
 /// Returns the hosts that do not answer, and the obstacles to areas.
