@@ -150,7 +150,7 @@ impl Course<'_> {
     fn begin(&self, reference: Option<&Image>, note: &mut dyn FnMut(String)) -> Result<(bool, bool), String> {
         let failed =
             |e: std::io::Error| format!("making the folder {}: {}", self.partial().display(), full(self.bank, &e));
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_string();
+        let boot = homing_os::names::boot_id();
         let mut left = self.vault.ending(PARTIAL);
         let last = left.pop();
         for old in &left {
@@ -260,7 +260,14 @@ impl Course<'_> {
         let before = reference.and_then(|image| image.files).filter(|files| *files > 1 && tally.entries == 1);
         let Some(files) = before else { return Ok(()) };
         let source = self.plan.source.word().to_string_lossy().into_owned();
-        Err(self.stop(format!("{source} is empty, but had {files} entries before: is it mounted?")))
+        let why = self.stop(format!("{source} is empty, but had {files} entries before: is it mounted?"));
+        // Nothing was interrupted: nothing of this copy is kept for the next one.
+        let partial = format!("{}{PARTIAL}", self.plan.name);
+        let removed = remove::aside(self.vault, &partial).and_then(|()| remove::begin(self.vault));
+        Err(match removed {
+            Ok(()) => why,
+            Err(e) => format!("{why} (removing {partial}: {e})"),
+        })
     }
 
     /// Records why a copy ended early; the next copy continues it.

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::Path;
 
+/// The status of an rsync that could not write its messages ("errors with program diagnostics"). They go into a file of
+/// the bank, so the bank is full.
+const UNWRITTEN: i32 = 13;
 /// Owner, mode, times, hard links, ACLs, extended attributes, sparse files; owners as numbers.
 const ALL: [&str; 2] = ["-aHAXS", "--numeric-ids"];
 /// Compares times to the nanosecond. By default rsync compares whole seconds (`--modify-window` of rsync(1)). A file
@@ -217,7 +220,8 @@ const LAST: usize = 3;
 
 /// Returns how rsync ended, by its status and its error output.
 pub fn end(status: Option<i32>, errors: &str) -> CopyOutcome {
-    let full = ["No space left on device", "Disk quota exceeded"].iter().any(|words| errors.contains(words));
+    let full = ["No space left on device", "Disk quota exceeded"].iter().any(|words| errors.contains(words))
+        || status == Some(UNWRITTEN);
     match status {
         Some(0 | 24) => CopyOutcome::Whole,
         _ if full => CopyOutcome::Full,
@@ -283,6 +287,7 @@ mod tests {
                       rsync error: some files/attrs were not transferred (code 23) at main.c(1338)\n";
         assert_eq!(end(Some(23), denied), CopyOutcome::Incomplete);
         assert_eq!(end(Some(24), "file has vanished: \"/x\"\n"), CopyOutcome::Whole);
+        assert_eq!(end(Some(13), "rsync: [generator] write error: Broken pipe (32)\n"), CopyOutcome::Full);
         assert_eq!(end(Some(11), "rsync: write failed on \"/b/x\": No space left on device (28)\n"), CopyOutcome::Full);
         let CopyOutcome::Failed(why) = end(Some(255), "ssh: connect to host n9: No route to host\n") else { panic!() };
         assert!(why.contains("255") && why.contains("No route to host"), "{why}");

@@ -153,7 +153,9 @@ impl NodeSet {
 /// Returns the lines of a list of hosts that are not empty, without comments. A comment begins at the first `#` of a
 /// line, as ClusterShell's `nodeset` reads standard input. All lists of hosts go through this function.
 pub fn host_lines(text: &str) -> impl Iterator<Item = &str> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    // An editor of Windows may begin the file with a byte order mark.
+    let lines =
+        text.trim_start_matches('\u{feff}').lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty())
 }
 
@@ -183,6 +185,7 @@ mod tests {
         let lines = |text| host_lines(text).collect::<Vec<_>>();
         assert_eq!(lines("n1\n# n2 is broken\nn3 # old\n  \n\tn[4-5],n6#x\r\n#"), ["n1", "n3", "n[4-5],n6"]);
         assert!(lines("").is_empty() && lines("#\n").is_empty());
+        assert_eq!(lines("\u{feff}n1\r\nn2\r\n"), ["n1", "n2"], "as an editor of Windows writes it");
     }
 
     /// Each expectation is the answer of ClusterShell 1.9.

@@ -56,7 +56,8 @@ pub enum LaunchError {
     },
     /// The host refused the login.
     #[error(
-        "host {host} refuses the login: {said}; use `ssh-copy-id {host}` or an ssh agent to log in without a password"
+        "host {host} refuses the login: {said}; use `ssh-copy-id {}` or an ssh agent to log in without a password",
+        login_of(.host, .said)
     )]
     KeyRefused {
         /// The host.
@@ -303,9 +304,24 @@ pub(crate) fn last_line(words: &str) -> Option<&str> {
     words.lines().map(str::trim).rfind(|line| !line.is_empty())
 }
 
+/// Returns the words of `ssh-copy-id` for the account that was refused: ssh's message begins with `USER@HOST: `.
+fn login_of(host: &str, said: &str) -> String {
+    match said.split_once('@').map(|(user, _)| user).filter(|user| !user.is_empty() && !user.contains([' ', ':'])) {
+        Some(user) if !host.contains('@') => format!("{user}@{host}"),
+        _ => host.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_login_names_the_account() {
+        assert_eq!(login_of("n1", "alice@10.77.1.1: Permission denied (publickey)."), "alice@n1");
+        assert_eq!(login_of("bob@n1", "bob@n1: Permission denied"), "bob@n1");
+        assert_eq!(login_of("n1", "Too many authentication failures"), "n1");
+    }
 
     #[test]
     fn the_words_of_ssh_become_one_clear_line() {

@@ -3,8 +3,12 @@
 use crate::scene::{About, plain};
 use crate::view::{HostOrder, TaskOrder, WatchView};
 use crate::{Scene, view};
+use homing_model::fit::clipped;
 use homing_model::units::{bytes, short_span};
 use homing_report::HostState;
+
+/// The most columns of a host's trouble; ssh's message may have more than the rest of the row.
+const TROUBLE: usize = 36;
 
 /// A table: its head, its rows, and the noun of a row.
 pub(crate) struct Rows {
@@ -55,7 +59,7 @@ pub(crate) fn hosts(view: &WatchView, scene: &Scene) -> Rows {
         let cores = if host.slots > 0 { host.slots.to_string() } else { "-".into() };
         let [cpu, stalled] = [rate(host.cpu, "%"), rate(host.stalled, "%")];
         let free = host.memory.map_or("-".into(), |mib| bytes((mib * f64::from(1 << 20)) as u64));
-        let (disk, trouble) = (rate(host.disk, "MB/s"), host.trouble.clone().unwrap_or_default());
+        let (disk, trouble) = (rate(host.disk, "MB/s"), clipped(host.trouble.as_deref().unwrap_or_default(), TROUBLE));
         let failed = host.failed.to_string();
         [host.name.clone(), trouble, slots, cores, done, failed, cpu, stalled, free, disk, net(host)]
     };

@@ -7,8 +7,10 @@ use homing_network::lldp::{Neighbour, of_lldpcli};
 use homing_network::tree::HostNeighbours;
 
 /// Prints lldpd's answer, up to the limit on the output that is kept of a host.
-const ASK: &str = r#"command -v lldpcli > /dev/null || {
-  echo "lldpd is missing: install the package lldpd, or add it to packages of [up]" >&2; exit 1; }
+const ASK: &str = r#"PATH=$PATH:/usr/sbin:/sbin
+command -v lldpcli > /dev/null || {
+  if [ -e /usr/sbin/lldpcli ]; then echo "only root may read the answer of lldpd: add --sudo" >&2
+  else echo "lldpd is missing: install the package lldpd, or add it to packages of [up]" >&2; fi; exit 1; }
 found=$(lldpcli -f json0 show neighbors) || exit
 printf %s "$found" | head -c 900000"#;
 

@@ -198,9 +198,9 @@ fn down(name: &str) -> Result<i32, Failure> {
     if let Some(Err(e)) = kept.as_ref().map(std::fs::remove_dir_all) {
         return Err(Failure::system(format!("lab {name} is down; removing its files failed: {e}")));
     }
-    match was_up {
-        true => println!("lab {name} is down"),
-        false => println!("no lab named {name} was up; it has no files left"),
+    if !was_up {
+        return Err(Failure::usage(format!("there is no lab {name}")).hint("homing lab list"));
     }
+    println!("lab {name} is down");
     Ok(0)
 }

@@ -17,7 +17,7 @@ pub fn width(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(1) => Err("a tree has at least 2 hosts at each step: 0 for no tree, or 2 and more".into()),
         Ok(width) => Ok(width),
-        Err(e) => Err(format!("{e}")),
+        Err(_) => Err("not a whole number: 0 for no tree, or 2 and more".into()),
     }
 }
 

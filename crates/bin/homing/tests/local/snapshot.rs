@@ -441,6 +441,9 @@ fn the_last_good_images_stay_and_removal_follows_no_link() {
     let empty = world.make();
     assert!(empty.status.code() == Some(254) && text(&empty).contains("is it mounted?"), "{}", text(&empty));
     assert_eq!(world.list()["images"].as_array().unwrap().len(), 3);
+    let partial =
+        |entry: std::io::Result<fs::DirEntry>| entry.unwrap().path().extension().is_some_and(|e| e == "partial");
+    assert!(!fs::read_dir(world.at("bank/src")).unwrap().any(partial), "nothing of it is kept");
 
     // homing refuses a vault that somebody else could have put there.
     fs::rename(world.at("bank/src"), world.at("elsewhere")).unwrap();

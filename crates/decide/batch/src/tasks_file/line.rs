@@ -118,6 +118,9 @@ impl TaskFileLine {
         if has_nul(&command) {
             return Err("the command holds a zero byte, which no command line can carry".into());
         }
+        if let Some(name) = self.env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            return Err(format!("'env' has {name:?}; a variable has a name without '=' or a zero byte"));
+        }
         if self.cpus == Some(0) {
             return Err("'cpus' must be at least 1".into());
         }

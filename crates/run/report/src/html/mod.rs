@@ -19,10 +19,14 @@ pub(crate) use svg::{clip, nice_step};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Returns the page of a run, drawn from its events.
-pub fn html(events: &[Event]) -> String {
+/// Returns the page of a run, drawn from its events. `is_interrupted`: whether a run without an end has no coordinator
+/// any more.
+pub fn html(events: &[Event], is_interrupted: bool) -> String {
     let mut tally = Tally::new();
     events.iter().for_each(|e| tally.add(e));
+    if is_interrupted {
+        tally.interrupt();
+    }
     let story = Story::of(events);
     let mut page = String::with_capacity(256 << 10);
     let title = title(&story);
@@ -71,7 +75,8 @@ fn head(page: &mut String, story: &Story, tally: &Tally) {
     let ended = match tally.exit {
         Some(0) => "<span class=\"tag good\">finished</span>".to_string(),
         Some(exit) => format!("<span class=\"tag warn\">exit {exit}</span>"),
-        None => "<span class=\"tag warn\">no end recorded</span>".to_string(),
+        None if tally.is_interrupted() => "<span class=\"tag warn\">interrupted</span>".to_string(),
+        None => "<span class=\"tag\">running</span>".to_string(),
     };
     page.push_str(&format!(
         "<header><h1>{} {ended}</h1>\n<p class=\"command\"><code>{}</code></p>\n<p class=\"quiet\">{}, {} UTC, from {}</p></header>\n",

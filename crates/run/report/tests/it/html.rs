@@ -1,8 +1,11 @@
 //! The page of a run.
 
 use crate::made::{Shape, run};
-use homing_model::event::EventKind;
-use homing_report::html;
+use homing_model::event::{Event, EventKind};
+
+fn html(events: &[Event]) -> String {
+    homing_report::html(events, false)
+}
 
 /// Saves a page for inspection if the variable is set.
 fn keep(name: &str, page: &str) {
@@ -91,4 +94,12 @@ fn a_hundred_thousand_tasks_make_less_than_two_megabytes() {
 fn small_and_empty_runs_have_a_page() {
     keep("local.html", &html(&run(&Shape { tasks: 8, hosts: 1, slots: 2, volume: false })));
     assert!(html(&[]).contains("</html>"));
+}
+
+#[test]
+fn a_run_without_an_end_is_running_or_interrupted() {
+    let mut events = run(&Shape { tasks: 8, hosts: 1, slots: 2, volume: false });
+    events.retain(|event| !matches!(event.what, EventKind::RunEnded { .. }));
+    assert!(html(&events).contains(">running<") && !html(&events).contains(">interrupted<"));
+    assert!(homing_report::html(&events, true).contains(">interrupted<"));
 }

@@ -170,7 +170,7 @@ pub fn pull(args: Args) -> Result<i32, Failure> {
     let dest = args.dest.clone().unwrap_or_else(|| ".".into());
     if !args.dry_run {
         homing_os::folder::make_folders(Path::new(&dest))
-            .map_err(|e| Failure::usage(format!("cannot make the folder {dest:?}: {e}")))?;
+            .map_err(|e| Failure::system(format!("cannot make the folder {dest:?}: {e}")))?;
     }
     let dest = std::path::absolute(&dest).map_err(|e| Failure::usage(format!("{dest:?}: {e}")))?;
     let dest = dest.to_str().ok_or_else(|| Failure::usage("--dest is not UTF-8"))?.to_string();

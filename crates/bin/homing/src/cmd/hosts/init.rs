@@ -26,9 +26,15 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
             .hint("homing hosts --init NODESET --cluster OTHER.toml"),
         _ => Failure::system(format!("writing {}: {e}", file.display())),
     })?;
-    println!("{} names {set}; homing hosts shows them, homing check finds faults", file.display());
+    let option = if file == Path::new(HERE) { String::new() } else { format!(" --cluster {}", quoted(file)) };
+    println!("{} names {set}; homing hosts{option} shows them, homing check{option} finds faults", file.display());
     println!("homing help cluster explains all keys");
     Ok(0)
+}
+
+/// Returns a path as a word of a command line.
+fn quoted(file: &Path) -> String {
+    shlex::try_quote(&file.to_string_lossy()).map_or_else(|_| file.display().to_string(), |word| word.into_owned())
 }
 
 /// Returns the text of the file: the hosts, and frequent next keys as comments.

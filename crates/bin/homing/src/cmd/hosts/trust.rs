@@ -1,14 +1,15 @@
 //! `homing hosts --trust`: records the host keys of many hosts at once, after the user saw their fingerprints.
 
 use crate::consent::Consent;
-use homing_model::text::shown;
-use homing_model::{Failure, alike, exit};
+use homing_model::text::{shown, shown_lines};
+use homing_model::{Failure, NodeSet, alike, exit};
 use homing_os::folder::{Existing, make_file};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+const ACTION: &str = "recording host keys";
 /// The time limit for the keys of a host, in seconds.
 const PATIENCE: &str = "5";
 
@@ -57,13 +58,14 @@ struct Fresh {
 
 /// Requests the keys of hosts, shows their fingerprints, and records them if the user agrees.
 pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
-    consent.possible("recording host keys")?;
     let answers = homing_os::threads::each_of(hosts, homing_launch::FAN_OUT, |host| fresh(host));
     let mut failed = Vec::new();
     let mut all: Vec<Fresh> = Vec::new();
+    let mut recorded = Vec::new();
     for (host, answer) in hosts.iter().zip(answers) {
         match answer {
-            Ok(fresh) => all.extend(fresh),
+            Ok(Some(fresh)) => all.push(fresh),
+            Ok(None) => recorded.push(host.clone()),
             Err(why) => failed.push((host.as_str(), why)),
         }
     }
@@ -72,7 +74,11 @@ pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
             |fresh: &Fresh| fresh.prints.iter().map(|print| format!("  {}: {}\n", fresh.host, shown(print))).collect();
         let rows: Vec<String> = all.iter().map(row).collect();
         let text = format!("host keys received; compare them with the keys on the hosts:\n{}", rows.concat());
-        consent.confirm("recording host keys", &text)?;
+        if let Err(refused) = consent.possible(ACTION) {
+            eprintln!("{}", shown_lines(text.trim_end()));
+            return Err(refused);
+        }
+        consent.confirm(ACTION, &text)?;
     }
     for fresh in &all {
         add(&fresh.known, &fresh.lines).map_err(|e| {
@@ -80,34 +86,71 @@ pub fn run(hosts: &[String], consent: Consent) -> Result<i32, Failure> {
         })?;
         println!("{}: recorded in {}", fresh.host, fresh.known.display());
     }
+    if !recorded.is_empty() {
+        println!("{}: recorded before, and the same", recorded.into_iter().collect::<NodeSet>());
+    }
     let lines = alike::folded(failed.iter().map(|(host, why)| (*host, why.as_str())));
     lines.iter().for_each(|line| eprintln!("homing: {line}"));
     Ok(if failed.is_empty() { 0 } else { exit::SYSTEM })
 }
 
-/// Returns the keys of a host; none if one is recorded.
+/// Returns the keys of a host; none if they are recorded.
 fn fresh(host: &str) -> Result<Option<Fresh>, String> {
     let mut asked = ssh().ok_or("HOMING_SSH has a quote without an end")?;
     let config = output(asked.args(["-G", "--", host]))?;
     let way = way(&String::from_utf8_lossy(&config.stdout));
     let known = way.known.clone().ok_or("ssh reports no file of known hosts")?;
     let name = way.name();
+    let mut before = None;
     for file in way.read.iter().filter(|file| file.exists()) {
         let mut find = Command::new("ssh-keygen");
-        if output(find.arg("-F").arg(&name).arg("-f").arg(file))?.status.success() {
-            return Ok(None);
+        let found = output(find.arg("-F").arg(&name).arg("-f").arg(file))?;
+        if found.status.success() {
+            before = Some((file, String::from_utf8_lossy(&found.stdout).into_owned()));
+            break;
         }
     }
-    if known == Path::new("/dev/null") {
+    if before.is_none() && known == Path::new("/dev/null") {
         return Err("ssh has UserKnownHostsFile /dev/null for it: no key can be recorded".into());
     }
     let mut scan = Command::new("ssh-keyscan");
     let scanned = output(scan.args(["-T", PATIENCE, "-p", &way.port, "--", &way.hostname]))?;
     let lines = way.lines(&String::from_utf8_lossy(&scanned.stdout));
     if lines.is_empty() {
-        return Err(format!("no key was received within {PATIENCE} s"));
+        return Err(no_key(&String::from_utf8_lossy(&scanned.stderr)));
+    }
+    if let Some((file, recorded)) = before {
+        return if agree(&recorded, &lines) { Ok(None) } else { Err(other_key(&name, file)) };
     }
     Ok(Some(Fresh { host: host.into(), known, prints: fingerprints(&lines)?, lines }))
+}
+
+/// Returns the reason why `ssh-keyscan` printed no key.
+fn no_key(errors: &str) -> String {
+    let reason = errors.lines().rfind(|line| !line.starts_with('#') && !line.trim().is_empty());
+    reason.map_or(format!("no key was received within {PATIENCE} s"), |reason| format!("no key was received: {reason}"))
+}
+
+fn other_key(name: &str, file: &Path) -> String {
+    let words = shlex::try_join(["ssh-keygen", "-R", name, "-f", &file.to_string_lossy()]).unwrap_or_default();
+    format!("it answers with another host key than the recorded one; if it was installed anew: {words}")
+}
+
+/// Whether lines of known_hosts and lines of `ssh-keyscan` are of the same host: each type of key that both have is
+/// the same key, or an authority vouches for the host.
+fn agree(recorded: &str, scanned: &str) -> bool {
+    fn keys(text: &str) -> impl Iterator<Item = (&str, &str)> + Clone {
+        let lines = text.lines().filter(|line| !line.starts_with(['#', '@']));
+        lines
+            .filter_map(|line| line.split_once(' ')?.1.split_once(' '))
+            .map(|(kind, key)| (kind, key.split(' ').next().unwrap_or_default()))
+    }
+    if recorded.lines().any(|line| line.starts_with("@cert-authority")) {
+        return true;
+    }
+    let known = keys(recorded);
+    let mut both = keys(scanned).filter(|(kind, _)| known.clone().any(|(other, _)| other == *kind)).peekable();
+    both.peek().is_some() && both.all(|key| known.clone().any(|other| other == key))
 }
 
 /// Returns the command `ssh` with the options of HOMING_SSH.
@@ -202,6 +245,27 @@ mod tests {
         let key = "n1 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGPKSUTyz1HwHReFVvD5obVsALAgJRNarH4TRpNePnAS\n";
         assert!(fingerprints(key).unwrap()[0].contains("SHA256:"));
         assert!(fingerprints("no key\n").is_err());
+    }
+
+    #[test]
+    fn a_key_that_changed_is_no_key_that_is_recorded() {
+        let scanned = "n1 ssh-rsa R1\nn1 ssh-ed25519 E1\n";
+        for (recorded, same) in [
+            ("# Host n1 found: line 1\nn1 ssh-ed25519 E1 a comment\n", true),
+            ("|1|salt=|hash= ssh-ed25519 E1\n", true),
+            ("n1 ssh-ed25519 E2\n", false),
+            ("n1 ssh-rsa R1\nn1 ssh-ed25519 E2\n", false),
+            ("n1 ssh-ed25519 E2\nn1 ssh-ed25519 E1\n", true),
+            ("n1 ecdsa-sha2-nistp256 C\n", false),
+            ("@cert-authority n1 ssh-ed25519 CA\n", true),
+        ] {
+            assert_eq!(agree(recorded, scanned), same, "{recorded}");
+        }
+        assert_eq!(
+            no_key("# n1:22 SSH-2.0\ngetaddrinfo n1: Name unknown\n"),
+            "no key was received: getaddrinfo n1: Name unknown"
+        );
+        assert!(no_key("").contains("within 5 s"));
     }
 
     #[test]

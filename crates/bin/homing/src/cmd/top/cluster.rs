@@ -7,7 +7,7 @@ use crate::cmd::runs::to_stdout;
 use crate::progress;
 use homing_model::live::SHOWN_BYTES;
 use homing_model::units::count;
-use homing_model::{Failure, document, exit};
+use homing_model::{Failure, alike, document, exit};
 use homing_report::Now;
 use homing_watch::{About, Scene, Shown, ViewRequest, WatchView};
 use serde_json::json;
@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// The longest wait of a table for two samples of each host. It is as long as ssh tries to connect to a dead host.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest wait of a table for connections: a host that has no copy of the worker yet receives one first.
+const CONNECTING: Duration = Duration::from_secs(60);
 
 /// Shows the hosts.
 pub fn run(args: Args) -> Result<i32, Failure> {
@@ -36,8 +39,13 @@ pub fn names(args: &Args) -> Result<Vec<String>, Failure> {
 fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) -> Result<i32, Failure> {
     let (begun, mut now) = (Instant::now(), Now::default());
     let jobs = jobs::now(&args.engine);
-    while begun.elapsed() < PATIENCE && !now.has_rates(names) {
+    let mut pending = Instant::now();
+    while !now.has_rates(names) && pending.elapsed() < PATIENCE && begun.elapsed() < CONNECTING {
         heard.recv_timeout(LOOK).into_iter().for_each(|event| now.add(&event));
+        let states = now.host_states(homing_os::clock::wall_ns());
+        if states.iter().any(|host| host.trouble.as_ref().is_some_and(|trouble| trouble.ends_with(hosts::PENDING))) {
+            pending = Instant::now();
+        }
     }
     let scene = scene(&now, names, &jobs);
     let silent = scene.hosts.iter().any(|host| host.trouble.is_some());
@@ -48,6 +56,8 @@ fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) ->
         to_stdout(&document::line(all))?;
     } else {
         to_stdout(&homing_watch::text(&scene, table_columns()))?;
+        let troubles = scene.hosts.iter().filter_map(|host| Some((host.name.as_str(), host.trouble.as_deref()?)));
+        alike::folded(troubles).iter().for_each(|line| eprintln!("homing: {line}"));
     }
     Ok(if silent { exit::SYSTEM } else { 0 })
 }

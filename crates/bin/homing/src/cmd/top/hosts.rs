@@ -16,12 +16,15 @@ const SAMPLE: Duration = Duration::from_secs(1);
 /// The interval between two attempts to reach a host.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// The state of a host until it answers or a reason is known.
+pub const PENDING: &str = "not connected yet";
+
 /// Begins to sample hosts. This machine, by whichever name, needs no worker. Sampling ends when the receiver is dropped.
 pub fn sample(hosts: &[String]) -> std::io::Result<Receiver<Event>> {
     let (tell, heard) = channel();
     for name in hosts {
         let (tell, name) = (tell.clone(), name.clone());
-        let _ = send_event(&tell, EventKind::HostLost { host: name.clone(), reason: "not connected yet".into() });
+        let _ = send_event(&tell, EventKind::HostLost { host: name.clone(), reason: PENDING.into() });
         homing_os::threads::begin(move || match homing_os::names::is_here(&name) {
             true => here(&name, &tell),
             false => there(&name, &tell),
