@@ -149,6 +149,11 @@ impl SnapshotRequest {
             | SnapshotRequest::Verify(site, ..) => Some(site),
         }
     }
+
+    /// Whether it makes a vault that does not exist.
+    pub fn makes_vault(&self) -> bool {
+        matches!(self, SnapshotRequest::Make(_) | SnapshotRequest::Keep(_))
+    }
 }
 
 /// A request to remove images by their dates.
@@ -282,6 +287,8 @@ pub enum SnapshotReply {
     Advised(String, String),
     /// Another process does the same work.
     Busy(String),
+    /// The bank has no such vault.
+    Absent(String),
 }
 
 /// Sends an answer to the other end.

@@ -62,6 +62,7 @@ pub fn serve(mut orders: impl BufRead + Send + 'static, out: &mut impl Write) ->
     let last = match answer(ask, &reins, &replies, &mut say) {
         Ok(last) => last,
         Err(Refused::Busy(why)) => SnapshotReply::Busy(why),
+        Err(Refused::Absent(why)) => SnapshotReply::Absent(why),
         Err(Refused::Advised(why, hint)) => SnapshotReply::Advised(why, hint),
         Err(Refused::Failed(why)) => SnapshotReply::Failed(why),
     };
@@ -135,6 +136,9 @@ fn answer(ask: SnapshotRequest, reins: &Reins, replies: &Replies, say: ReplySend
     let zone = TimeZone::system();
     if let Some(vault) = ask.site().and_then(|site| Vault::open(site).ok()) {
         scratch::sweep(&vault);
+    }
+    if let Some(site) = ask.site().filter(|_| !ask.makes_vault()) {
+        Vault::must_exist(site)?;
     }
     let unsaid = |e: io::Error| Refused::Failed(format!("sending the answer: {e}"));
     match ask {

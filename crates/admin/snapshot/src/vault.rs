@@ -36,6 +36,8 @@ pub struct Vault {
 pub enum Refused {
     /// Another process uses it.
     Busy(String),
+    /// The bank has no such vault.
+    Absent(String),
     /// The reason, with an advice for the user.
     Advised(String, String),
     /// Any other reason.
@@ -71,6 +73,16 @@ impl Vault {
         }
         sound(&path)?;
         Ok(Vault { path })
+    }
+
+    /// Fails if the bank is there and has no such vault.
+    pub fn must_exist(site: &VaultLocation) -> Result<(), Refused> {
+        let path = site.bank.join(&site.vault);
+        let is_missing = matches!(fs::symlink_metadata(&path), Err(e) if e.kind() == io::ErrorKind::NotFound);
+        match is_missing && site.bank.is_dir() && vault_name(&site.vault).is_ok() {
+            true => Err(Refused::Absent(format!("there is no vault {} in {}", site.vault, site.bank.display()))),
+            false => Ok(()),
+        }
     }
 
     /// The same, but makes the vault if it does not exist.

@@ -106,6 +106,10 @@ impl From {
         match serde_json::from_slice(&line).map_err(|e| lost(e.to_string()))? {
             SnapshotReply::Failed(why) => Err(Failure::system(format!("{host}: {why}"))),
             SnapshotReply::Advised(why, hint) => Err(Failure::system(format!("{host}: {why}")).hint(hint)),
+            SnapshotReply::Absent(why) => {
+                let hint = "homing snapshot list; the first `homing snapshot` of a source makes its vault";
+                Err(Failure::usage(format!("{host}: {why}")).hint(hint))
+            }
             SnapshotReply::Busy(why) => {
                 Err(Failure::system(format!("{host}: {why}")).hint("repeat the command when it has ended"))
             }

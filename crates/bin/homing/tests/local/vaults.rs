@@ -106,6 +106,18 @@ fn text(output: &Output) -> String {
 
 const YEAR: i64 = 31_536_000;
 
+/// The line of a timer may have a mistake in the name.
+#[test]
+fn a_vault_that_is_not_there_is_bad_input() {
+    let Some(world) = World::new("") else { return };
+    for words in [&["list", "src"][..], &["verify", "src"], &["expire", "src", "--yes"], &["restore", "src"]] {
+        let refused = world.run(words);
+        let why = format!("there is no vault src in {}", world.at("bank").display());
+        assert_eq!(refused.status.code(), Some(255), "{words:?}: {}", text(&refused));
+        assert!(text(&refused).contains(&why), "{words:?}: {}", text(&refused));
+    }
+}
+
 #[test]
 fn a_wrong_clock_removes_no_image_and_does_not_decide_which_is_newest() {
     let Some(mut world) = World::new("expire = \"+15 days\"\n") else { return };
