@@ -58,11 +58,17 @@ mod tests {
 
     fn look(client: &str) -> String {
         let said = format!(
-            "=accounts\nuser\talice\n=host_based\nuser alice\nserver hostbasedauthentication yes\n\
-             server hostbasedusesnamefrompacketonly yes\nclient hostbasedauthentication {client}\n\
-             client enablesshkeysign yes\nlogin n2 255 connect to host n2 port 22: No route to host\n"
+            "user alice\nserver hostbasedauthentication yes\nserver hostbasedusesnamefrompacketonly yes\n\
+             client hostbasedauthentication {client}\nclient enablesshkeysign yes\n\
+             login n2 255 connect to host n2 port 22: No route to host"
         );
-        let host = |name: &str| HostAnswers::read(name, &[(0.0, said.clone().into_bytes())]);
+        let rows = |text: &str| text.lines().map(|line| vec![line.to_string()]).collect::<Vec<_>>();
+        let host = |name: &str| {
+            let mut host = HostAnswers::read(name, &[]);
+            host.set_rows("accounts", vec![vec!["user".into(), "alice".into()]]);
+            host.set_rows(CHECK.key, rows(&said));
+            host
+        };
         let found = judge(&Answers { hosts: vec![host("n1"), host("n2")] });
         found[0].remedy.as_ref().unwrap().line.clone()
     }
