@@ -130,7 +130,8 @@ const SCHEDULING: [(&str, usize); 13] = [
     ("rpc", 7),
 ];
 
-fn thresholds(of: &BTreeMap<String, (Option<f64>, Option<f64>)>) -> String {
+/// Formats the table of load thresholds: a line of indices, then loadSched and loadStop.
+pub fn thresholds(of: &BTreeMap<String, (Option<f64>, Option<f64>)>) -> String {
     let show = |v: Option<f64>| {
         v.map_or("-".to_string(), |v| if v.fract() == 0.0 { format!("{v:.0}") } else { format!("{v:.1}") })
     };
@@ -199,7 +200,7 @@ pub fn queue_long(q: &Queue) -> String {
 pub struct BatchHost {
     /// Its name.
     pub name: String,
-    /// `ok`, `closed`, `closed_Adm`, `unavail`, `unreach`.
+    /// `ok`, `closed_Full`, `closed_Adm`, `unavail`, `unreach`.
     pub status: String,
     /// The order that closes it: by which user, when and why.
     pub comment: Option<String>,
@@ -239,13 +240,13 @@ pub fn by_load(all: &mut [BatchHost]) {
     all.sort_by(|a, b| b.is_up().cmp(&a.is_up()).then(load(a, b)));
 }
 
-/// Formats `bhosts`.
+/// Formats `bhosts`; with `wide` no name is cut, and the status of a closed host has the reason.
 pub fn hosts(all: &[BatchHost], wide: bool) -> String {
     let mut out = String::from("HOST_NAME          STATUS       JL/U    MAX  NJOBS    RUN  SSUSP  USUSP    RSV \n");
     for h in all {
         let name = if wide { h.name.clone() } else { h.name.chars().take(18).collect() };
         let [run, ssusp, ususp] = h.slots;
-        let status = h.status.split('_').next().unwrap_or_default();
+        let status = if wide { &h.status } else { h.status.split('_').next().unwrap_or_default() };
         let _ = write!(out, "{name:<18} {status:<12}{:>5}{:>7}", limit(h.per_user), limit(h.max));
         let _ = writeln!(out, "{:>7}{run:>7}{ssusp:>7}{ususp:>7}{:>7}", run + ssusp + ususp, 0);
     }
@@ -378,7 +379,7 @@ pub fn load(all: &[BatchHost], show: &Show, wide: bool, own: &[String]) -> Strin
         let name: String = h.name.chars().take(room).collect();
         // Slots in use do not change the load's status. LSF calls a host that is closed to users locked.
         let status = match h.status.as_str() {
-            "closed" => "ok",
+            "closed_Full" => "ok",
             "closed_Adm" => "lockU",
             other => other,
         };
@@ -399,7 +400,7 @@ pub fn lshosts(all: &[BatchHost], wide: bool) -> String {
         let some = |v: Option<f64>| v.map_or("-".into(), mebibytes);
         let cpus = limit(h.cpus);
         let kind: String = h.kind.chars().take(7).collect();
-        let (mem, swp) = (some(h.max_mem), some(h.max_swp));
+        let (mem, swp) = (some(h.max_mem), some(h.max_swp.filter(|swp| *swp > 0.0)));
         let _ =
             writeln!(out, "{name:<11} {kind:>7} {:>8} {:>5} {cpus:>5} {mem:>6} {swp:>6} {:>6} ()", "-", "1.0", "Yes");
     }
@@ -428,7 +429,7 @@ mod tests {
         ];
         BatchHost {
             name: "rcss1".into(),
-            status: "closed".into(),
+            status: "closed_Full".into(),
             max: Some(2),
             slots: [2, 0, 0],
             load: load.into_iter().map(|(n, v)| (n.to_string(), v)).collect(),
@@ -463,6 +464,25 @@ mod tests {
             "HOST_NAME               status  r15s   r1m  r15m   ut    pg    io  ls    it   tmp   swp   mem    bio    rpc\n\
              rcss1                       ok   8.2   6.3   3.1  99%   0.0     0   0 2e+08   74G    0M   19G    0.5    0.1\n"
         );
+    }
+
+    #[test]
+    fn the_wide_form_has_the_reason_of_a_closed_host() {
+        let adm = BatchHost { name: "n2".into(), status: "closed_Adm".into(), ..BatchHost::default() };
+        let rows = |wide| hosts(&[rcss1(), adm.clone()], wide);
+        let status =
+            |text: String| text.lines().skip(1).map(|l| l.split_whitespace().nth(1).unwrap().to_string()).collect();
+        let [short, wide]: [Vec<String>; 2] = [status(rows(false)), status(rows(true))];
+        assert_eq!((short, wide), (vec!["closed".into(); 2], vec!["closed_Full".into(), "closed_Adm".into()]));
+    }
+
+    #[test]
+    fn a_host_without_swap_has_a_dash() {
+        let maxswp = |mib: Option<f64>| {
+            let text = lshosts(&[BatchHost { kind: "X86_64".into(), max_swp: mib, ..rcss1() }], false);
+            text.lines().nth(1).unwrap().split_whitespace().nth(6).unwrap().to_string()
+        };
+        assert_eq!([maxswp(Some(0.0)), maxswp(None), maxswp(Some(512.0))], ["-", "-", "512M"]);
     }
 
     #[test]

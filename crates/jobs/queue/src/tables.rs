@@ -113,7 +113,7 @@ pub fn host(m: &Machine, jobs: &[Job], own: &str) -> BatchHost {
     } else if !m.open && m.slots != Some(0) {
         "unavail"
     } else if full {
-        "closed"
+        "closed_Full"
     } else {
         "ok"
     };
@@ -131,7 +131,7 @@ fn value(host: &BatchHost, name: &str) -> Option<Value> {
     Some(match name {
         "type" => Value::Text(host.kind.clone()),
         "hname" => Value::Text(host.name.clone()),
-        "status" => Value::Text(if host.status == "closed" { "ok".into() } else { host.status.clone() }),
+        "status" => Value::Text(if host.status == "closed_Full" { "ok".into() } else { host.status.clone() }),
         "server" => Value::Number(1.0),
         "ncpus" | "nprocs" | "ncores" | "nthreads" => Value::Number(f64::from(host.cpus?)),
         "maxmem" => Value::Number(host.max_mem?),
