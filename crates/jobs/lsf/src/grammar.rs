@@ -63,17 +63,35 @@ pub const BSUB: Grammar = Grammar {
     mixed: false,
 };
 
-/// `bkill`, `bstop`, `bresume`.
+const NO_STAT: &str = "not supported by homing; bjobs -noheader -o jobid with -p, -r or -s lists the jobs to name";
+const NAME_THEM: &str = "not supported by homing; name the jobs, or 0 for all of yours";
+
+/// `bkill`.
 pub const BKILL: Grammar = Grammar {
     valued: &["app", "g", "J", "m", "P", "q", "s", "u"],
     refused: &[
-        ("a d R", "not supported by homing; name the jobs, or 0 for all of yours"),
+        ("a d R", NAME_THEM),
         ("b", "not supported by homing; leave it out"),
         ("C", "homing keeps no reason; leave it out"),
         ("l", "not supported by homing; kill -l lists the signals"),
-        ("r", "homing does not forget a job before it has ended; leave it out, or use -s KILL"),
         ("sla", NO_SLA),
-        ("stat", "not supported by homing; bjobs -noheader -o jobid with -p, -r or -s lists the jobs to name"),
+        ("stat", NO_STAT),
+    ],
+    ..PLAIN
+};
+
+/// `bstop` and `bresume`.
+pub const BSTOP: Grammar = Grammar {
+    valued: &["app", "g", "J", "m", "P", "q", "u"],
+    refused: &[("a d R", NAME_THEM), ("C", "homing keeps no reason; leave it out"), ("sla", NO_SLA), ("stat", NO_STAT)],
+    ..PLAIN
+};
+
+/// `bgadd`.
+pub const BGADD: Grammar = Grammar {
+    refused: &[
+        ("L", "homing has no limit of the jobs of a group; use the limit of an array, -J 'name[1-9]%4'"),
+        ("sla", NO_SLA),
     ],
     ..PLAIN
 };
@@ -325,7 +343,8 @@ pub const ALL: &[(&str, &Grammar)] = &[
     ("bjobs", &BJOBS),
     ("bhist", &BHIST),
     ("bacct", &BACCT),
-    ("bkill, bstop, bresume", &BKILL),
+    ("bkill", &BKILL),
+    ("bstop, bresume", &BSTOP),
     ("brequeue", &BREQUEUE),
     ("bmod", &BMOD),
     ("bswitch", &BSWITCH),

@@ -52,7 +52,8 @@ impl Selection<'_> {
             (has("d"), row.is_over()),
         ];
         let asked = kinds.iter().any(|(asked, _)| *asked);
-        has("a") || if asked { kinds.iter().any(|(asked, is)| *asked && *is) } else { !row.is_over() }
+        let all = has("a") || (has("A") && !asked);
+        all || if asked { kinds.iter().any(|(asked, is)| *asked && *is) } else { !row.is_over() }
     }
 
     fn fits(&self, row: &Row) -> bool {
@@ -64,22 +65,76 @@ impl Selection<'_> {
             && choose::is_of(row, self.parsed.text("g").as_deref(), self.parsed.text("app").as_deref())
     }
 
-    /// Returns the message of bjobs if there is nothing to show, and its exit status.
-    pub fn nothing(&self) -> (String, i32) {
-        if let Some(first) = self.wanted.first() {
-            return (format!("Job <{}> is not found", first.id), 255);
+    /// Returns the message of bjobs about a named job that is not there.
+    pub fn missing(&self, id: u64) -> String {
+        let what = if self.parsed.has("A") { "Job array" } else { "Job" };
+        format!("{what} <{id}> is not found")
+    }
+
+    /// Returns the message of bjobs if no job is named and there is nothing to show.
+    pub fn nothing(&self) -> String {
+        nothing(self.parsed, !self.parsed.has("a"))
+    }
+}
+
+/// Returns LSF's message if the filters of a command mean no job. `unfinished`: the command is by default for jobs
+/// that have not ended.
+pub fn nothing(parsed: &Parsed, unfinished: bool) -> String {
+    let place = match (parsed.text("q"), parsed.text("m")) {
+        (Some(queue), Some(host)) => format!(" in queue <{queue}> and on host/group <{host}>"),
+        (Some(queue), None) => format!(" in queue <{queue}>"),
+        (None, Some(host)) => format!(" on host/group <{host}>"),
+        (None, None) => String::new(),
+    };
+    let arrays = parsed.has("A");
+    if let Some(name) = parsed.text("J") {
+        return format!("Job{} <{name}> is not found{place}", if arrays { " array" } else { "" });
+    }
+    if arrays {
+        return format!("Job array is not found{place}");
+    }
+    let kinds = [("d", "DONE/EXIT job"), ("p", "pending job"), ("s", "suspended job"), ("r", "running job")];
+    let asked = kinds.iter().find(|(option, _)| unfinished && parsed.has(option)).map(|(_, kind)| *kind);
+    let kind = asked.unwrap_or(if unfinished { "unfinished job" } else { "job" });
+    format!("No {kind} found{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grammar::{BJOBS, BKILL};
+    use crate::options::{Grammar, parse};
+
+    fn of(grammar: &Grammar, line: &str) -> Parsed {
+        parse(grammar, &line.split(' ').map(Into::into).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn a_message_names_the_kind_and_the_place() {
+        for (line, says) in [
+            ("-w", "No unfinished job found"),
+            ("-a", "No job found"),
+            ("-p", "No pending job found"),
+            ("-s -u all", "No suspended job found"),
+            ("-d -q storage", "No DONE/EXIT job found in queue <storage>"),
+            ("-r -q storage -m n1", "No running job found in queue <storage> and on host/group <n1>"),
+            ("-J one -m n1", "Job <one> is not found on host/group <n1>"),
+            ("-A", "Job array is not found"),
+            ("-A -J one", "Job array <one> is not found"),
+        ] {
+            let parsed = of(&BJOBS, line);
+            assert_eq!(Selection::new(&parsed).unwrap().nothing(), says, "{line}");
         }
-        if let Some(name) = self.parsed.text("J") {
-            return (format!("Job <{name}> is not found"), 255);
-        }
-        let kind = match ["a", "p", "s", "r", "d"].iter().find(|o| self.parsed.has(o)) {
-            Some(&"p") => "pending job",
-            Some(&"s") => "suspended job",
-            Some(&"d") => "DONE/EXIT job",
-            Some(&"r") => "running job",
-            Some(&"a") => "job",
-            _ => "unfinished job",
-        };
-        (format!("No {kind} found"), 254)
+        let parsed = of(&BJOBS, "-A 7");
+        assert_eq!(Selection::new(&parsed).unwrap().missing(7), "Job array <7> is not found");
+        assert_eq!(nothing(&of(&BKILL, "-u nobody 0"), true), "No unfinished job found");
+        assert_eq!(nothing(&of(&BKILL, "-J one"), true), "Job <one> is not found");
+    }
+
+    #[test]
+    fn arrays_are_listed_whether_they_have_ended_or_not() {
+        let ended = Row { user: "me".into(), stat: "DONE", ..Row::default() };
+        let has = |line: &str| Selection::new(&of(&BJOBS, line)).unwrap().has(&ended, "me");
+        assert_eq!([has("-w"), has("-A"), has("-A -r"), has("-A -d")], [false, true, false, true]);
     }
 }

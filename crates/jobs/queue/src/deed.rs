@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// machine.
 const LETS_GO: Duration = Duration::from_secs(10);
 
+/// SIGKILL, which no process survives.
+const KILL: i32 = 9;
+
 /// An action on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
@@ -59,7 +62,10 @@ impl Deed {
             "bstop" => Deed::Stop,
             "bresume" => Deed::Resume,
             "brequeue" => Deed::Requeue(Which::of(parsed)),
-            _ => parsed.text("s").map_or(Ok(Deed::Kill(None)), |signal| by_signal(&signal))?,
+            _ => match parsed.text("s") {
+                Some(signal) => by_signal(&signal)?,
+                None => Deed::Kill(parsed.has("r").then_some(KILL)),
+            },
         })
     }
 
@@ -120,7 +126,7 @@ impl Deed {
         Ok(match self {
             Deed::Kill(signal) => {
                 engine.kill(job, index, *signal)?;
-                Some(if signal.is_some() { "signaled" } else { "terminated" })
+                Some(if signal.is_none_or(|signal| signal == KILL) { "terminated" } else { "signaled" })
             }
             Deed::Stop => engine.stop(job, index, true).map(|()| Some("stopped"))?,
             Deed::Resume => engine.stop(job, index, false).map(|()| Some("resumed"))?,
@@ -216,5 +222,11 @@ mod tests {
         assert_eq!(by_signal("cont"), Ok(Deed::Resume));
         assert_eq!(by_signal("USR1"), Ok(Deed::Kill(Some(10))));
         assert_eq!(by_signal("NO"), Err("NO: Illegal signal value".into()));
+        let of = |words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| (*word).into()).collect();
+            Deed::of("bkill", &parse(&BKILL, &words).unwrap())
+        };
+        assert_eq!(of(&["-r", "1"]), Ok(Deed::Kill(Some(9))));
+        assert_eq!(of(&["1"]), Ok(Deed::Kill(None)));
     }
 }

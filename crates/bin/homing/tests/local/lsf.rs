@@ -7,6 +7,7 @@ mod index;
 mod iobsub;
 mod keys;
 mod memory;
+mod openlava;
 mod words;
 
 use crate::until::until;
@@ -97,10 +98,10 @@ fn messages_and_exit_statuses_are_lsfs() {
         ("bsub </dev/null", 255, "No command is specified. Job not submitted.\n"),
         ("bjobs 9999", 255, "Job <9999> is not found\n"),
         ("bkill 9999", 255, "Job <9999>: No matching job found\n"),
-        ("bjobs -q shut", 254, "No unfinished job found\n"),
-        ("bjobs -p", 254, "No pending job found\n"),
-        ("bjobs -s", 254, "No suspended job found\n"),
-        ("bjobs -d -q shut", 254, "No DONE/EXIT job found\n"),
+        ("bjobs -q shut", 255, "No unfinished job found in queue <shut>\n"),
+        ("bjobs -p", 255, "No pending job found\n"),
+        ("bjobs -s", 255, "No suspended job found\n"),
+        ("bjobs -d -q shut", 255, "No DONE/EXIT job found in queue <shut>\n"),
     ] {
         let (got, out, err) = w.sh(line);
         assert_eq!((got, out.as_str(), err.as_str()), (code, "", message.replace("HOST", &w.host).as_str()), "{line}");
@@ -336,7 +337,7 @@ fn elements_that_start_while_others_read_the_script_run_all_of_it() {
         format!("#BSUB -J long[1-60]\n{}echo $LSB_JOBINDEX >> ran\n", format!("# {}\n", "x".repeat(76)).repeat(20_000));
     let (code, _, err) = world.fed("bsub", &script);
     assert_eq!(code, 0, "{err}");
-    until("all have ended", || world.sh("bjobs").0 == 254);
+    until("all have ended", || world.sh("bjobs").0 == 255);
     assert_eq!(world.file("ran").lines().count(), 60);
 }
 

@@ -134,7 +134,7 @@ fn words_of_lsf_are_whole_words_and_jobs_are_told_in_full() {
     let lines = Terminal::new(120, &[], script).ends();
     let shown = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
     assert_eq!((shown("-sp: "), shown("status 255"), shown("ls: cannot access 'ran'")), (1, 1, 1), "{lines:#?}");
-    assert_eq!((shown("Job <1>"), shown("No matching job found")), (1, 1), "{lines:#?}");
+    assert_eq!((shown("Job <1>"), shown("No unfinished job found")), (1, 1), "{lines:#?}");
     assert_eq!((shown("  command    sleep 1000"), shown("  state      RUN"), shown("  state      EXIT")), (2, 1, 1));
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Refusal, lsf_refusal, options, own_name};
 use homing_lsf::choose::{self, JobSelector};
-use homing_lsf::grammar::{BKILL, BREQUEUE};
+use homing_lsf::grammar::{BKILL, BREQUEUE, BSTOP};
+use homing_lsf::selection::nothing;
 use homing_model::RawText;
 use homing_queue::{Deed, Engine, Job, array};
 
@@ -33,7 +34,11 @@ pub fn permitted(job: &Job, shown: &str) -> Result<(), String> {
 }
 
 fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
-    let grammar = if name == "brequeue" { &BREQUEUE } else { &BKILL };
+    let grammar = match name {
+        "bkill" => &BKILL,
+        "brequeue" => &BREQUEUE,
+        _ => &BSTOP,
+    };
     let Some(parsed) = options(name, grammar, words)? else { return Ok(0) };
     let deed = Deed::of(name, &parsed).map_err(lsf_refusal)?;
     let mut wanted = choose::all_wanted(&parsed.operands).map_err(lsf_refusal)?;
@@ -53,7 +58,8 @@ fn run(name: &str, words: &[RawText]) -> Result<i32, Refusal> {
         let found = deed.meant(&jobs, wanted, &parsed, &own_name());
         if found.is_empty() {
             match wanted.id {
-                0 => eprintln!("No matching job found"),
+                0 if deed.requeues() => eprintln!("No matching job found"),
+                0 => eprintln!("{}", nothing(&parsed, true)),
                 id => eprintln!("Job <{id}>: No matching job found"),
             }
             status = 255;

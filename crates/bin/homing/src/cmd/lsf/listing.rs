@@ -1,6 +1,7 @@
 //! `bjobs` and `bhist`.
 
 use super::{Refusal, lsf_refusal, options, own_name, print};
+use crate::cluster::Cluster;
 use homing_lsf::columns::Columns;
 use homing_lsf::fields::{FIELDS, value};
 use homing_lsf::grammar::{BHIST, BJOBS};
@@ -11,16 +12,16 @@ use homing_model::RawText;
 use homing_queue::{Engine, Job, rows};
 use jiff::tz::TimeZone;
 
-/// Returns the rows of the selected jobs. `all`: with all elements of their arrays.
+/// Returns the rows of the selected jobs. `all`: arrays alone, with all of their elements.
 fn selected(engine: &dyn Engine, selection: &Selection, all: bool) -> Result<(Vec<Job>, Vec<Row>), Refusal> {
     let jobs = if selection.is_of_others() { engine.jobs()? } else { engine.own_jobs()? };
     let own = own_name();
     let every = jobs.iter().flat_map(|job| job.parts.iter().map(|part| rows::row(job, part)));
     let mut rows: Vec<Row> = every.collect();
     // The line of an array counts all of its elements, ended ones too.
-    let whole = |row: &&Row| all && selection.has(row, &own);
+    let whole = |row: &&Row| all && row.array.is_some() && selection.has(row, &own);
     let arrays: Vec<u64> = rows.iter().filter(whole).map(|row| row.id).collect();
-    rows.retain(|row| selection.has(row, &own) || arrays.contains(&row.id));
+    rows.retain(|row| if all { arrays.contains(&row.id) } else { selection.has(row, &own) });
     Ok((jobs, rows))
 }
 
@@ -31,20 +32,35 @@ pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
     let selection = Selection::new(&parsed).map_err(lsf_refusal)?;
     let engine = super::engine()?;
     let (jobs, mut rows) = selected(engine.as_ref(), &selection, parsed.has("A"))?;
-    if rows.is_empty() {
-        let (text, status) = selection.nothing();
-        return Err(Refusal::Said(text, status));
+    if rows.is_empty() && selection.wanted.is_empty() {
+        check_places(engine.as_ref(), &parsed)?;
+        return Err(lsf_refusal(selection.nothing()));
     }
     let pending = columns.is_none() && (parsed.has("p") || parsed.has("l"));
     if pending {
         rows::add_pending_reasons(engine.as_ref(), &jobs, &mut rows)?;
     }
-    let status = print(&text(&parsed, columns.as_ref(), &rows))?;
+    let status = if rows.is_empty() { 0 } else { print(&text(&parsed, columns.as_ref(), &rows))? };
     let missing = selection.wanted.iter().filter(|w| !rows.iter().any(|r| r.id == w.id));
     Ok(missing.fold(status, |_, w| {
-        eprintln!("Job <{}> is not found", w.id);
+        eprintln!("{}", selection.missing(w.id));
         255
     }))
+}
+
+/// Refuses a queue or a host that the engine does not have: that is why no job was found there.
+fn check_places(engine: &dyn Engine, parsed: &Parsed) -> Result<(), Refusal> {
+    if let Some(queues) = parsed.text("q") {
+        let known = engine.config()?.queues;
+        if let Some(odd) = queues.split_whitespace().find(|queue| !known.contains_key(*queue)) {
+            return Err(lsf_refusal(format!("{odd}: No such queue")));
+        }
+    }
+    if let Some(hosts) = parsed.text("m") {
+        let hosts: Vec<String> = hosts.split_whitespace().map(String::from).collect();
+        Cluster::of_queue()?.hosts_meant(&hosts, &engine.machines()?).map_err(lsf_refusal)?;
+    }
+    Ok(())
 }
 
 fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {

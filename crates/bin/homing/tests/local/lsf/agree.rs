@@ -25,7 +25,7 @@ fn after_kills_requeues_and_timeouts_every_job_is_counted_once_everywhere() {
     w.out("touch again; for id in $(bjobs -s -noheader -o jobid); do bkill $id; done");
     // Others may have started before that, in the place of the one that was killed.
     w.sh("for id in $(bjobs -r -q storage -noheader -o jobid); do brequeue $id; done");
-    until("all have ended", || w.sh("bjobs").0 == 254);
+    until("all have ended", || w.sh("bjobs").0 == 255);
     let told = w.out("bjobs -a -noheader -o 'jobid jobindex stat'");
     let mut keys: Vec<&str> = told.lines().map(|l| l.trim_end().rsplit_once(' ').unwrap().0.trim()).collect();
     let of = |stat: &str| told.lines().filter(|line| line.trim_end().ends_with(stat)).count();
@@ -105,7 +105,7 @@ fn a_thousand_jobs_with_kills_requeues_and_timeouts_are_counted_once_everywhere(
     w.out("touch again; for id in $(bjobs -s -noheader -o jobid); do bkill $id; done");
     w.sh("for id in $(bjobs -r -q storage -noheader -o jobid); do brequeue $id; done");
     let begun = std::time::Instant::now();
-    while w.sh("bjobs").0 != 254 {
+    while w.sh("bjobs").0 != 255 {
         assert!(begun.elapsed().as_secs() < 1800, "{}", w.sh("bjobs").1);
         std::thread::sleep(std::time::Duration::from_secs(1));
     }
