@@ -150,6 +150,7 @@ pub fn value(field: &str, job: &JobReport, zone: &TimeZone, now_ns: i64) -> Opti
         "error_file" => job.error.clone()?,
         "input_file" => job.input.clone()?,
         "dependency" => job.after.clone()?,
+        "ask_hosts" => job.asked_hosts.join(" "),
         "effective_resreq" => job.require.clone(),
         _ => return None,
     })

@@ -98,7 +98,7 @@ pub const BGADD: Grammar = Grammar {
 
 /// `bjobs`.
 pub const BJOBS: Grammar = Grammar {
-    flags: &["A", "a", "d", "json", "l", "noheader", "p", "r", "s", "W", "w", "X", "h", "V"],
+    flags: &["A", "a", "d", "json", "l", "noheader", "p", "r", "s", "UF", "W", "w", "X", "h", "V"],
     valued: &["app", "g", "J", "m", "o", "P", "q", "u"],
     refused: &[
         ("aff aps cname hms noq pac ti", "not supported by homing; leave it out"),
@@ -119,7 +119,6 @@ pub const BJOBS: Grammar = Grammar {
         ("sla ss", NO_SLA),
         ("sum", "homing has no sums; bqueues and busers count jobs"),
         ("U", "homing has no advance reservations; leave it out"),
-        ("UF", "the long form is folded at 79 columns; use -o"),
         ("WF WL WP", "homing has no estimates; leave it out"),
         ("x", "homing has no exceptions of jobs; leave it out"),
     ],
@@ -131,14 +130,14 @@ const NO_PERIOD: &str =
 
 /// `bhist`.
 pub const BHIST: Grammar = Grammar {
-    flags: &["a", "d", "l", "p", "r", "s", "w", "h", "V"],
+    flags: &["a", "d", "l", "p", "r", "s", "UF", "w", "h", "V"],
     valued: &["app", "g", "J", "m", "n", "P", "q", "u"],
     noted: &[
         ("n", "homing has one history and searches all of it"),
         ("w", "the table is never cut, and has no wide form"),
     ],
     refused: &[
-        ("b t UF", "not supported by homing; use -l"),
+        ("b t", "not supported by homing; use -l"),
         ("C D S T", NO_PERIOD),
         ("e", "not supported by homing; use -d"),
         ("f", "homing has no event files; leave it out"),

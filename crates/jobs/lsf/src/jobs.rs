@@ -1,8 +1,10 @@
 //! `bjobs`: its tables, its long form and its own columns (`-o`).
 
-use crate::time;
+use crate::{tables, time};
 use jiff::tz::TimeZone;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
 /// A job, or an element of an array, as an engine reports it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,6 +65,16 @@ pub struct JobReport {
     pub after: Option<String>,
     /// Run limit, seconds.
     pub limit_s: Option<u64>,
+    /// `-m`, in order of preference.
+    pub asked_hosts: Vec<String>,
+    /// Number of its first process, once it has one.
+    pub pid: Option<u32>,
+    /// Home of its user; known for the long forms alone, as the fields below.
+    pub home: Option<String>,
+    /// Memory of all its processes at this moment, KiB, while it runs on this machine.
+    pub mem_kib: Option<u64>,
+    /// Load thresholds of its queue by index: loadSched and loadStop.
+    pub thresholds: BTreeMap<String, (Option<f64>, Option<f64>)>,
 }
 
 impl JobReport {
@@ -217,7 +229,7 @@ pub fn accounted(job: &JobReport, zone: &TimeZone) -> String {
     format!(
         "{}\nAccounting information about this job:\n     CPU_T     WAIT     TURNAROUND   STATUS     HOG_FACTOR    \
          MEM    SWAP\n{cpu_s:>10.2} {wait:>8} {turnaround:>14} {status:>8} {hog:>14.4} {memory:>6} {:>7}\n",
-        long_with(job, zone, &|job| format!("Completed <{}>", completed(job))),
+        long_with(job, zone, Folding::Lsf, &|job| format!("Completed <{}>", completed(job))),
         "-"
     )
 }
@@ -226,31 +238,103 @@ fn completed(job: &JobReport) -> &'static str {
     if job.stat == "DONE" { "done" } else { "exit" }
 }
 
-/// Formats `bjobs -l`.
-pub fn long(job: &JobReport, zone: &TimeZone) -> String {
-    long_with(job, zone, &|job| {
-        let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;
-        let how = match job.exit {
-            Some(0) => "Done successfully".to_string(),
-            Some(code) => format!("Exited with exit code {code}"),
-            None => "Exited".into(),
-        };
-        format!("{how}. The CPU time used is {cpu:.1} seconds")
-    })
+/// How the lines of the long forms are broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folding {
+    /// After 79 columns.
+    Lsf,
+    /// Not at all: `-UF`.
+    Unfolded,
 }
 
-/// Returns the long form; `how` returns the text for the job's end.
-fn long_with(job: &JobReport, zone: &TimeZone, how: &dyn Fn(&JobReport) -> String) -> String {
-    let mut first = format!("Job <{}>, ", job.shown_id());
-    if job.name != job.command {
-        first += &format!("Job Name <{}>, ", job.shown_name());
+/// Formats `bjobs -l`, and `bjobs -UF` without folding.
+pub fn long(job: &JobReport, zone: &TimeZone, folding: Folding, now_ns: i64) -> String {
+    let mut out = long_with(job, zone, folding, &ended);
+    if let Some(kib) = job.mem_kib {
+        let _ =
+            write!(out, "{}: Resource usage collected.\n{:21}{};\n", time::long(now_ns, zone), "", memory("MEM", kib));
     }
-    first += &format!(
-        "User <{}>, Project <{}>, Status <{}>, Queue <{}>, Command <{}>",
-        job.user, job.project, job.stat, job.queue, job.command
-    );
-    let mut submitted =
-        format!("{}: Submitted from host <{}>, CWD <{}>", time::long(job.submit_ns, zone), job.from_host, job.cwd);
+    if let Some(kib) = job.max_rss_kib.filter(|_| job.is_over()) {
+        let _ = write!(out, "\n MEMORY USAGE:\n {};\n", memory("MAX MEM", kib));
+    }
+    let _ = write!(out, "\n SCHEDULING PARAMETERS:\n{}", tables::thresholds(&job.thresholds));
+    out
+}
+
+fn memory(what: &str, kib: u64) -> String {
+    format!("{what}: {} Mbytes", kib.div_ceil(1024))
+}
+
+/// Returns how a job ended, and the processor time that it took.
+fn ended(job: &JobReport) -> String {
+    let cpu = job.cpu_ms.unwrap_or(0) as f64 / 1000.0;
+    let how = match job.exit {
+        Some(0) => "Done successfully".to_string(),
+        Some(code) => format!("Exited with exit code {code}"),
+        None => "Exited".into(),
+    };
+    format!("{how}. The CPU time used is {cpu:.1} seconds")
+}
+
+/// Formats the events of a job, as `bhist -l` does.
+pub fn events(job: &JobReport, zone: &TimeZone, folding: Folding) -> String {
+    let mut out = format!("\n{}", fold(&head(job, ""), folding));
+    out += &submission(job, zone, folding, &format!(", to Queue <{}>", job.queue));
+    let mut event = |at: i64, text: String| out += &fold(&format!("{}: {text};", time::long(at, zone)), folding);
+    if let Some(at) = job.start_ns {
+        event(at, format!("Dispatched to {}", started_on(job)));
+        let pid = job.pid.map_or(String::new(), |pid| format!(", Execution Pid <{pid}>"));
+        if let Some(pid) = job.pid {
+            event(at, format!("Starting (Pid {pid})"));
+        }
+        let home = job.home.as_deref().unwrap_or("/");
+        event(at, format!("Running with execution home <{home}>, Execution CWD <{}>{pid}", job.cwd));
+    }
+    if let Some(at) = job.end_ns {
+        event(at, ended(job));
+        if job.exit != Some(0) {
+            let reasons: String = job.reasons.iter().map(|r| format!("; {r}")).collect();
+            event(at, format!("Completed <exit>{reasons}"));
+        }
+    }
+    out
+}
+
+/// Returns the line that names the job; `more` follows its project.
+fn head(job: &JobReport, more: &str) -> String {
+    let name = if job.name == job.command { String::new() } else { format!("Job Name <{}>, ", job.shown_name()) };
+    format!(
+        "Job <{}>, {name}User <{}>, Project <{}>{more}, Command <{}>",
+        job.shown_id(),
+        job.user,
+        job.project,
+        job.command
+    )
+}
+
+/// Returns the hosts of a started job.
+fn started_on(job: &JobReport) -> String {
+    match job.exec_hosts.len() {
+        0 | 1 => format!("<{}>", job.hosts()),
+        slots => format!("{slots} Hosts/Processors <{}>", job.exec_hosts.join("> <")),
+    }
+}
+
+/// Returns the directory of submission, as LSF writes it: below the home it begins with `$HOME`.
+fn shown_cwd(job: &JobReport) -> String {
+    let below =
+        job.home.as_ref().filter(|home| *home != "/").and_then(|home| Path::new(&job.cwd).strip_prefix(home).ok());
+    match below.map(|rest| rest.to_string_lossy()) {
+        Some(rest) if rest.is_empty() => "$HOME".into(),
+        Some(rest) => format!("$HOME/{rest}"),
+        None => job.cwd.clone(),
+    }
+}
+
+/// Returns the lines of the submission and of the run limit; `more` follows the host.
+fn submission(job: &JobReport, zone: &TimeZone, folding: Folding, more: &str) -> String {
+    let at = time::long(job.submit_ns, zone);
+    let mut submitted = format!("{at}: Submitted from host <{}>{more}, CWD <{}>", job.from_host, shown_cwd(job));
     for (what, file) in [("Input", &job.input), ("Output", &job.output), ("Error", &job.error)] {
         submitted += &file.as_ref().map_or(String::new(), |f| format!(", {what} File <{f}>"));
     }
@@ -261,7 +345,10 @@ fn long_with(job: &JobReport, zone: &TimeZone, how: &dyn Fn(&JobReport) -> Strin
         submitted += &format!(", Requested Resources <{}>", job.require);
     }
     submitted += &job.after.as_ref().map_or(String::new(), |a| format!(", Dependency Condition <{a}>"));
-    let mut out = format!("\n{}{}", fold(&first), fold(&(submitted + ";")));
+    if !job.asked_hosts.is_empty() {
+        submitted += &format!(", Specified Hosts <{}>", job.asked_hosts.join(">, <"));
+    }
+    let mut out = fold(&(submitted + ";"), folding);
     if let Some(seconds) = job.limit_s {
         out += &format!(
             "\n RUNLIMIT\n {:.1} min of {}\n",
@@ -269,17 +356,21 @@ fn long_with(job: &JobReport, zone: &TimeZone, how: &dyn Fn(&JobReport) -> Strin
             job.exec_hosts.first().unwrap_or(&job.from_host)
         );
     }
+    out
+}
+
+/// Returns the long form without the resources that the job takes; `how` returns the text for the job's end.
+fn long_with(job: &JobReport, zone: &TimeZone, folding: Folding, how: &dyn Fn(&JobReport) -> String) -> String {
+    let first = head(job, &format!(", Status <{}>, Queue <{}>", job.stat, job.queue));
+    let mut out = format!("\n{}{}", fold(&first, folding), submission(job, zone, folding, ""));
     if let Some(at) = job.start_ns {
-        let hosts = if job.exec_hosts.len() > 1 {
-            format!("{} Hosts/Processors <{}>", job.exec_hosts.len(), job.exec_hosts.join("> <"))
-        } else {
-            format!("<{}>", job.hosts())
-        };
-        out += &fold(&format!("{}: Started on {hosts}, Execution CWD <{}>;", time::long(at, zone), job.cwd));
+        let home = job.home.as_ref().map_or(String::new(), |home| format!(", Execution Home <{home}>"));
+        let (at, hosts) = (time::long(at, zone), started_on(job));
+        out += &fold(&format!("{at}: Started on {hosts}{home}, Execution CWD <{}>;", job.cwd), folding);
     }
     if let Some(at) = job.end_ns {
         let reasons: String = job.reasons.iter().map(|r| format!(" {r};")).collect();
-        out += &fold(&format!("{}: {}.{reasons}", time::long(at, zone), how(job)));
+        out += &fold(&format!("{}: {}.{reasons}", time::long(at, zone), how(job)), folding);
     } else if job.is_waiting() && !job.reasons.is_empty() {
         out += " PENDING REASONS:\n";
         job.reasons.iter().for_each(|r| out += &format!(" {r};\n"));
@@ -291,11 +382,11 @@ fn long_with(job: &JobReport, zone: &TimeZone, how: &dyn Fn(&JobReport) -> Strin
 }
 
 /// Folds lines after 79 columns; the next ones are indented by 21, as in LSF.
-fn fold(text: &str) -> String {
+fn fold(text: &str, folding: Folding) -> String {
     let mut out = String::new();
     let mut column = 0;
     for c in text.chars().map(|c| if c == '\n' { ';' } else { c }) {
-        if column == 79 {
+        if column == 79 && folding == Folding::Lsf {
             out += &format!("\n{:21}", "");
             column = 21;
         }
@@ -358,13 +449,72 @@ mod tests {
             name: "n".into(),
             ..job()
         };
-        let text = long(&job, &TimeZone::UTC);
+        let text = long(&job, &TimeZone::UTC, Folding::Lsf, 0);
         assert!(
             text.starts_with("\nJob <3734>, Job Name <n>, User <jcuff>, Project <default>, Status <EXIT>, Queue"),
             "{text}"
         );
-        assert!(text.lines().all(|l| l.chars().count() <= 79), "{text}");
+        let (own, _) = text.split_once(" SCHEDULING PARAMETERS:").unwrap();
+        assert!(own.lines().all(|l| l.chars().count() <= 79), "{text}");
         assert!(text.contains("Exited with exit code 3. The CPU time"), "{text}");
+        let text = long(&job, &TimeZone::UTC, Folding::Unfolded, 0);
+        assert!(text.contains(&format!("Queue <storage>, Command <{}>\n", "x".repeat(100))), "{text}");
+    }
+
+    fn at_work() -> JobReport {
+        JobReport {
+            stat: "RUN",
+            start_ns: Some(1_332_932_102_000_000_000),
+            cwd: "/home/jcuff/w".into(),
+            home: Some("/home/jcuff".into()),
+            asked_hosts: vec!["rcss2".into(), "rcss1".into()],
+            slots: 3,
+            exec_hosts: vec!["rcss1".into(), "rcss1".into(), "rcss2".into()],
+            require: "span[ptile=2]".into(),
+            pid: Some(694),
+            mem_kib: Some(2100),
+            thresholds: BTreeMap::from([("mem".to_string(), (Some(500.0), None))]),
+            ..job()
+        }
+    }
+
+    #[test]
+    fn the_long_form_has_what_parsers_look_for() {
+        let text = long(&at_work(), &TimeZone::UTC, Folding::Unfolded, 1_332_932_110_000_000_000);
+        for part in [
+            "from host <iliadaccess03>, CWD <$HOME/w>, 3 Processors Requested, Requested Resources <span[ptile=2]>, \
+             Specified Hosts <rcss2>, <rcss1>;\n",
+            "Started on 3 Hosts/Processors <rcss1> <rcss1> <rcss2>, Execution Home </home/jcuff>, Execution CWD \
+             </home/jcuff/w>;\nWed Mar 28 10:55:10: Resource usage collected.\n                     MEM: 3 Mbytes;\n\n \
+             SCHEDULING PARAMETERS:\n",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let last: Vec<&str> = text.lines().rev().take(3).collect();
+        assert!(last[0].starts_with(" loadStop ") && last[1].contains(" 500 ") && last[2].contains(" mem "), "{text}");
+        let done = JobReport { mem_kib: None, max_rss_kib: Some(5000), stat: "DONE", ..at_work() };
+        let text = long(&done, &TimeZone::UTC, Folding::Lsf, 0);
+        assert!(text.contains("\n\n MEMORY USAGE:\n MAX MEM: 5 Mbytes;\n\n SCHEDULING PARAMETERS:\n"), "{text}");
+        let elsewhere = |cwd: &str| shown_cwd(&JobReport { cwd: cwd.into(), ..at_work() });
+        assert_eq!([elsewhere("/home/jcuff"), elsewhere("/home/jcuff2")], ["$HOME", "/home/jcuff2"]);
+    }
+
+    #[test]
+    fn the_history_of_a_job_is_its_events() {
+        let end_ns = Some(1_332_932_110_000_000_000);
+        let reasons = vec!["TERM_OWNER: job killed by owner".to_string()];
+        let ended = JobReport { stat: "EXIT", exit: Some(130), end_ns, cpu_ms: Some(50), reasons, ..at_work() };
+        let one = JobReport { slots: 1, exec_hosts: vec!["rcss1".into()], require: String::new(), ..ended };
+        let want = "\nJob <3734>, User <jcuff>, Project <default>, Command <uname -a>\n\
+                    Wed Mar 28 10:55:01: Submitted from host <iliadaccess03>, to Queue <storage>, CWD <$HOME/w>, \
+                    Specified Hosts <rcss2>, <rcss1>;\n\
+                    Wed Mar 28 10:55:02: Dispatched to <rcss1>;\n\
+                    Wed Mar 28 10:55:02: Starting (Pid 694);\n\
+                    Wed Mar 28 10:55:02: Running with execution home </home/jcuff>, Execution CWD </home/jcuff/w>, \
+                    Execution Pid <694>;\n\
+                    Wed Mar 28 10:55:10: Exited with exit code 130. The CPU time used is 0.1 seconds;\n\
+                    Wed Mar 28 10:55:10: Completed <exit>; TERM_OWNER: job killed by owner;\n";
+        assert_eq!(events(&one, &TimeZone::UTC, Folding::Unfolded), want);
     }
 
     #[test]

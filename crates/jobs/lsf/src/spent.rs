@@ -35,13 +35,13 @@ fn spent(row: &Row, now: i64) -> [i64; 2] {
     [(start - row.submit_ns).max(0) / 1_000_000_000, (end - start).max(0) / 1_000_000_000]
 }
 
-/// Returns the same for one job, as a summary.
-pub fn summary(row: &Row, now: i64) -> String {
+/// Returns the same for one job, as a summary until its end.
+pub fn summary(row: &Row, now: i64, zone: &TimeZone) -> String {
     let [pend, run] = spent(row, now);
     format!(
-        "Summary of time in seconds spent in various states by {}\n  PEND     PSUSP    RUN      USUSP    SSUSP    UNKWN    TOTAL\n  \
+        "Summary of time in seconds spent in various states by  {}\n  PEND     PSUSP    RUN      USUSP    SSUSP    UNKWN    TOTAL\n  \
          {pend:<8} {:<8} {run:<8} {:<8} {:<8} {:<8} {}\n",
-        crate::time::long(now, &TimeZone::system()),
+        crate::time::long(row.end_ns.unwrap_or(now), zone),
         0,
         0,
         0,
@@ -66,5 +66,8 @@ mod tests {
         assert_eq!(spent(&row(None, None), 7 * second), [7, 0]);
         assert_eq!(spent(&row(Some(2), None), 7 * second), [2, 5]);
         assert_eq!(spent(&row(Some(2), Some(3)), 7 * second), [2, 1]);
+        let until = |row: &Row| summary(row, 7 * second, &TimeZone::UTC).lines().next().unwrap().to_string();
+        assert!(until(&row(Some(2), None)).ends_with(" by  Thu Jan  1 00:00:07"));
+        assert!(until(&row(Some(2), Some(3))).ends_with(" by  Thu Jan  1 00:00:03"));
     }
 }

@@ -69,6 +69,9 @@ pub struct JobSpec {
     /// The host that it must run on; this machine when `None`.
     #[serde(default)]
     pub host: Option<String>,
+    /// The hosts that its user named (`bsub -m`), in order of preference; kept for queries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked_hosts: Vec<String>,
     /// Hosts near which it should run, for an engine that has several.
     #[serde(default)]
     pub near: Vec<String>,

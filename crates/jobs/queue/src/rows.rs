@@ -42,7 +42,32 @@ pub fn row(job: &Job, part: &JobElement) -> Row {
         require: spec.require.join(" "),
         after: spec.after.clone(),
         limit_s: spec.limit_s,
+        asked_hosts: spec.asked_hosts.clone(),
+        pid: part.start.as_ref().map(|start| start.process.pid).filter(|pid| *pid > 0),
+        ..Row::default()
     }
+}
+
+/// Adds the facts that only the long forms show: homes, load thresholds of the queues, and the memory that running
+/// jobs of this machine take now.
+pub fn add_details(engine: &dyn Engine, jobs: &[Job], rows: &mut [Row]) -> Result<(), QueueError> {
+    let config = engine.config()?;
+    for row in rows {
+        let Some(job) = jobs.iter().find(|job| job.id == row.id) else { continue };
+        row.home = homing_os::names::account(job.uid).map(|account| account.home.display().to_string());
+        if let Some(queue) = config.queues.get(&row.queue) {
+            row.thresholds = queue.load.iter().map(|(index, text)| (index.clone(), read_thresholds(text))).collect();
+        }
+        let part = job.part(row.index.unwrap_or(0)).filter(|part| part.state.is_running());
+        let start = part.and_then(|part| part.start.as_ref()).filter(|start| start.host == crate::host_name());
+        let pid = start.map(|start| start.process.pid).filter(|pid| *pid > 0);
+        row.mem_kib = pid.map(|pid| homing_os::process::resident_below(pid as i32) / 1024).filter(|kib| *kib > 0);
+    }
+    Ok(())
+}
+
+fn read_thresholds(text: &str) -> (Option<f64>, Option<f64>) {
+    crate::thresholds(text).unwrap_or_default()
 }
 
 /// Returns the row of a job in Slurm's accounting, which has seconds, and its name but no command.

@@ -22,5 +22,5 @@ pub use say::write_error;
 pub use script::{SHELL, become_program, before_script, is_program, is_shell_script, refusal};
 pub use stat::ProcessStat;
 pub use sweep::{REMOVER, become_subreaper, reap_orphans, sweep};
-pub use tree::{children, descendants, resident, signal};
+pub use tree::{children, descendants, resident, resident_below, signal};
 pub use umask::umask;

@@ -26,12 +26,16 @@ pub fn signal(signal: libc::c_int) {
 
 /// Returns the memory of the living descendants of this process, bytes. Shared memory counts in each of them.
 pub fn resident() -> u64 {
+    resident_below(std::process::id() as libc::pid_t)
+}
+
+/// Returns the memory of the living descendants of a process, bytes. Shared memory counts in each of them.
+pub fn resident_below(of: libc::pid_t) -> u64 {
     let pages = |pid: &libc::pid_t| {
         let text = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
         text.split(' ').nth(1)?.parse::<u64>().ok()
     };
-    let all = descendants(std::process::id() as libc::pid_t);
-    all.iter().filter_map(pages).sum::<u64>() * rustix::param::page_size() as u64
+    descendants(of).iter().filter_map(pages).sum::<u64>() * rustix::param::page_size() as u64
 }
 
 pub(crate) fn send(pids: &[libc::pid_t], signal: libc::c_int) {
@@ -78,6 +82,7 @@ mod tests {
         assert_eq!(by_parent().get(&pid), Some(&children(pid)));
         let below = descendants(std::process::id() as libc::pid_t);
         assert!(below.contains(&pid) && below.contains(&children(pid)[0]));
+        assert!(resident_below(pid) > 0, "its sleep has memory");
         send(&descendants(pid), libc::SIGKILL);
         child.wait().unwrap();
         assert!(descendants(pid).is_empty());

@@ -1,5 +1,6 @@
 //! `bacct`: sums up the use of ended jobs, as `homing usage --jobs` does.
 
+use super::listing::rule;
 use super::{Refusal, lsf_refusal, options, own_name, print};
 use homing_lsf::account::{AccountFilter, JobAccounting, summary};
 use homing_lsf::grammar::BACCT;
@@ -32,9 +33,4 @@ pub fn bacct(words: &[RawText]) -> Result<i32, Refusal> {
     let each = jobs.iter().filter(|_| parsed.has("l")).map(|(row, _)| jobs::accounted(row, &zone) + &rule());
     let ended: Vec<JobAccounting> = jobs.iter().map(|(_, ended)| *ended).collect();
     print(&(each.collect::<String>() + &summary(&ended, &asked)))
-}
-
-/// Returns the line between two jobs of `-l`.
-fn rule() -> String {
-    format!("{}\n", "-".repeat(78))
 }

@@ -276,6 +276,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         memory_bytes: meant.memory_mib.map(units::bytes),
         gpu_parts: u64::from(request.gpus.unwrap_or(0)) * PARTS,
         host,
+        asked_hosts: request.hosts.clone(),
         require: meant.require,
         project: request.project.clone(),
         group: request.group.clone(),

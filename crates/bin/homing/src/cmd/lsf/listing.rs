@@ -5,12 +5,26 @@ use crate::cluster::Cluster;
 use homing_lsf::columns::Columns;
 use homing_lsf::fields::{FIELDS, value};
 use homing_lsf::grammar::{BHIST, BJOBS};
-use homing_lsf::jobs::{self, JobReport as Row};
+use homing_lsf::jobs::{self, Folding, JobReport as Row};
 use homing_lsf::options::Parsed;
 use homing_lsf::selection::Selection;
 use homing_model::RawText;
 use homing_queue::{Engine, Job, rows};
 use jiff::tz::TimeZone;
+
+/// Returns the line between two jobs of the long forms.
+pub fn rule() -> String {
+    format!("{}\n", "-".repeat(78))
+}
+
+/// Returns how the long form is folded, if it is requested.
+fn long_form(parsed: &Parsed) -> Option<Folding> {
+    match (parsed.has("UF"), parsed.has("l")) {
+        (true, _) => Some(Folding::Unfolded),
+        (false, true) => Some(Folding::Lsf),
+        (false, false) => None,
+    }
+}
 
 /// Returns the rows of the selected jobs. `all`: arrays alone, with all of their elements.
 fn selected(engine: &dyn Engine, selection: &Selection, all: bool) -> Result<(Vec<Job>, Vec<Row>), Refusal> {
@@ -36,9 +50,12 @@ pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
         check_places(engine.as_ref(), &parsed)?;
         return Err(lsf_refusal(selection.nothing()));
     }
-    let pending = columns.is_none() && (parsed.has("p") || parsed.has("l"));
-    if pending {
+    let long = columns.is_none() && long_form(&parsed).is_some();
+    if long || (columns.is_none() && parsed.has("p")) {
         rows::add_pending_reasons(engine.as_ref(), &jobs, &mut rows)?;
+    }
+    if long {
+        rows::add_details(engine.as_ref(), &jobs, &mut rows)?;
     }
     let status = if rows.is_empty() { 0 } else { print(&text(&parsed, columns.as_ref(), &rows))? };
     let missing = selection.wanted.iter().filter(|w| !rows.iter().any(|r| r.id == w.id));
@@ -72,8 +89,8 @@ fn text(parsed: &Parsed, columns: Option<&Columns>, rows: &[Row]) -> String {
             let first = if head { columns.head() } else { String::new() };
             rows.iter().fold(first, |all, row| all + &columns.row(&|field| value(field, row, &zone, now)))
         }
-        None if parsed.has("l") => {
-            rows.iter().map(|r| jobs::long(r, &zone)).collect::<Vec<_>>().join(&format!("{}\n", "-".repeat(78)))
+        None if let Some(folding) = long_form(parsed) => {
+            rows.iter().map(|r| jobs::long(r, &zone, folding, now)).collect::<Vec<_>>().join(&rule())
         }
         None if parsed.has("A") => jobs::arrays(rows),
         None if parsed.has("W") => jobs::used(rows, &zone, head),
@@ -95,15 +112,17 @@ pub fn bhist(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bhist", &BHIST, words)? else { return Ok(0) };
     let selection = Selection::new(&parsed).map_err(lsf_refusal)?;
     let engine = super::engine()?;
-    let (_, rows) = selected(engine.as_ref(), &selection, parsed.has("A"))?;
+    let (jobs, mut rows) = selected(engine.as_ref(), &selection, false)?;
     if rows.is_empty() {
-        return Err(Refusal::Said("No matching job found".into(), 255));
+        return Err(lsf_refusal("No matching job found"));
     }
     let now = homing_os::clock::system_ns();
     let zone = TimeZone::system();
-    if parsed.has("l") {
-        let each = |row: &Row| format!("{}\n{}", jobs::long(row, &zone), homing_lsf::spent::summary(row, now));
-        return print(&rows.iter().map(each).collect::<String>());
+    if let Some(folding) = long_form(&parsed) {
+        rows::add_details(engine.as_ref(), &jobs, &mut rows)?;
+        let of = |row: &Row| (jobs::events(row, &zone, folding), homing_lsf::spent::summary(row, now, &zone));
+        let each = rows.iter().map(of).map(|(events, summary)| format!("{events}\n{summary}"));
+        return print(&each.collect::<Vec<_>>().join(&rule()));
     }
     print(&homing_lsf::spent::table(&rows, now))
 }

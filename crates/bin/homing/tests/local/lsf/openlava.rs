@@ -31,3 +31,47 @@ fn arrays_are_listed_without_their_ids() {
     let (code, _, err) = w.sh("bjobs -A 3");
     assert_eq!((code, err.as_str()), (255, "Job array <3> is not found\n"));
 }
+
+#[test]
+fn the_long_forms_have_what_parsers_look_for() {
+    let w = World::new();
+    w.write("[queue.storage]\nload = { mem = \"1\" }\n");
+    let line = "bsub -q storage -J one -n 2 -m \"$(hostname)\" -R 'span[hosts=1]' 'touch runs; until [ -e go ]; do sleep 0.05; done'";
+    w.out(line);
+    let start = || w.sh("cat queue/*/1/start.0.json").1;
+    until("it runs", || w.path().join("runs").exists() && !start().is_empty());
+    let start: serde_json::Value = serde_json::from_str(&start()).unwrap();
+    let (pid, host) = (&start["pid"], &w.host);
+    let text = w.out("bjobs -UF 1");
+    for part in [
+        "2 Processors Requested, Requested Resources <span[hosts=1]>, Specified Hosts <HOST>;\n",
+        "Started on 2 Hosts/Processors <HOST> <HOST>, Execution Home </",
+        ": Resource usage collected.\n                     MEM: ",
+        "\n SCHEDULING PARAMETERS:\n",
+    ] {
+        assert!(text.contains(&part.replace("HOST", host)), "{part}: {text}");
+    }
+    let words: Vec<&str> = text.lines().rev().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!((words[0], words[11]), ("loadSched", "1"), "{text}");
+    assert!(w.out("bjobs -l 1").lines().any(|line| line.starts_with(&" ".repeat(21))), "the other form is folded");
+    assert_eq!(w.out("bjobs -noheader -o ask_hosts 1").trim(), host);
+    w.out("touch go; bwait -w 'done(1)'");
+    assert!(w.out("bjobs -l 1").contains("\n MEMORY USAGE:\n MAX MEM: "), "{}", w.out("bjobs -l 1"));
+    let history = w.out("bhist -UF 1");
+    for part in [
+        "Submitted from host <HOST>, to Queue <storage>, CWD <",
+        ": Dispatched to 2 Hosts/Processors <HOST> <HOST>;\n",
+        &format!(": Starting (Pid {pid});\n"),
+        &format!(", Execution Pid <{pid}>;\n"),
+        ": Done successfully. The CPU time used is ",
+    ] {
+        assert!(history.contains(&part.replace("HOST", host)), "{part}: {history}");
+    }
+    let ended = history.lines().find_map(|line| line.split_once(": Done successfully")).unwrap().0;
+    assert!(history.contains(&format!("in various states by  {ended}\n")), "{history}");
+    let full = w.out(
+        "bsub -n 2 'sleep 600' >/dev/null; until bjobs -r >/dev/null 2>&1; do sleep 0.1; done; bhosts -w; bkill 0",
+    );
+    let row = full.lines().find(|l| l.starts_with(host.as_str())).unwrap();
+    assert_eq!(row.split_whitespace().nth(1), Some("closed_Full"), "{full}");
+}
