@@ -114,14 +114,16 @@ fn messages_and_exit_statuses_are_lsfs() {
 fn waiting_and_interactive_jobs_give_their_status() {
     let w = World::new();
     let (code, out, err) = w.sh("bsub -K -o o 'exit 3'");
-    let want = "Job <1> is submitted to default queue <normal>.\n<<Waiting for dispatch ...>>\n<<Job is finished>>\n";
-    assert_eq!((code, out.as_str(), err.as_str()), (3, "", want));
+    let submitted = |id: u32| format!("Job <{id}> is submitted to default queue <normal>.\n");
+    let want = "<<Waiting for dispatch ...>>\n<<Job is finished>>\n";
+    assert_eq!((code, out, err.as_str()), (3, submitted(1), want));
     // The job reads the submitter's standard input, and answers at once.
     let (code, out, err) = w.fed("bsub -I 'read x; echo got $x; echo bad >&2; exit 5'", "this\n");
-    assert_eq!((code, out.as_str()), (5, "got this\n"), "{err}");
-    assert!(err.ends_with(&format!("<<Waiting for dispatch ...>>\n<<Starting on {}>>\nbad\n", w.host)), "{err}");
-    let (code, out, _) = w.sh("bsub -Is 'test -t 1 && echo terminal; exit 4'");
+    assert_eq!((code, out), (5, submitted(2) + "got this\n"), "{err}");
+    assert_eq!(err, format!("<<Waiting for dispatch ...>>\n<<Starting on {}>>\nbad\n", w.host));
+    let (code, out, err) = w.sh("BSUB_STDERR=1 bsub -Is 'test -t 1 && echo terminal; exit 4'");
     assert_eq!((code, out.trim_end()), (4, "terminal"));
+    assert!(err.starts_with(&submitted(3)), "{err}");
     assert_eq!(w.sh("lsrun sh -c 'exit 7'").0, 7);
     assert_eq!(w.sh("lsrun -m $(hostname) printf '%s|' 'a b' \"c'd\"").1, "a b|c'd|");
 }

@@ -129,7 +129,7 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     if ready.request.interactive.is_some() && engine.name() == "slurm" {
         let terminal = on_own_terminal(&ready.request, engine.as_ref());
         let joined = homing_queue::Slurm.join(&spec, &private, terminal)?;
-        let said = |id| eprintln!("{}\n{WAITING}", submitted(id, &queue, by_default));
+        let said = |id| report(&submitted(id, &queue, by_default), true);
         let ended = super::joined::wait(joined, said);
         see_anew(&ready.request);
         return ended;
@@ -143,14 +143,7 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
         eprintln!("bsub: {note}");
     }
     let id = engine.submit(&spec, &private)?;
-    let text = submitted(id, &queue, by_default);
-    let (quiet, on_error) = (is_set("BSUB_QUIET"), is_set("BSUB_STDERR"));
-    match stays {
-        _ if quiet => {}
-        true => eprintln!("{text}\n{WAITING}"),
-        false if on_error => eprintln!("{text}"),
-        false => drop(super::print(&(text + "\n"))?),
-    }
+    report(&submitted(id, &queue, by_default), stays);
     if !stays {
         return Ok(0);
     }
@@ -164,6 +157,24 @@ pub fn submit(ready: Ready) -> Result<i32, Refusal> {
     };
     see_anew(&ready.request);
     ended
+}
+
+/// Prints that a job is submitted on standard output, which scripts read for its number; with `BSUB_STDERR` on
+/// standard error. `stays`: bsub waits for the job.
+fn report(submitted: &str, stays: bool) {
+    match (is_set("BSUB_QUIET"), is_set("BSUB_STDERR")) {
+        (true, _) => return,
+        (false, true) => eprintln!("{submitted}"),
+        // The job is submitted, even if standard output is full: bsub still waits for it.
+        (false, false) => {
+            if let Err(Refusal::Failed(failure)) = super::print(&format!("{submitted}\n")) {
+                eprintln!("{failure}\n{submitted}");
+            }
+        }
+    }
+    if stays {
+        eprintln!("{WAITING}");
+    }
 }
 
 /// Looks again at the output files of the job, which the caller may read next. On NFS, this host may remember that an

@@ -112,7 +112,7 @@ fn what_it_took_is_read_from_the_books(lab: &Lab) {
     let burn = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     let jobs = format!(
         "cd /data/jobs; {EXE} lsf install lsf >/dev/null; PATH=$PWD/lsf:$PATH SHELL=/bin/sh; bacct_of() {{ bacct -J $1 | tr -s ' '; }}; \
-         bsub -K -J burn '{burn}' 2>/dev/null; bsub -K -J burn '{burn}; exit 3' 2>/dev/null; \
+         bsub -K -J burn '{burn}' >/dev/null 2>&1; bsub -K -J burn '{burn}; exit 3' >/dev/null 2>&1; \
          for i in $(seq 1200); do bacct_of burn | grep -q 'exited jobs: 1' && break; sleep 0.2; done; \
          bacct_of burn; {EXE} usage --jobs --json --by command"
     );

@@ -21,7 +21,7 @@ fn a_script_and_its_report(lab: &Lab) {
     let script = "printf '%s\n' '#!/bin/bash' '#BSUB -J one' '#BSUB -o log.%J' '#BSUB -n 2' '#BSUB -R \"span[hosts=1]\"' \
          '#BSUB -W 00:10' '#BSUB -P lab' '#BSUB -R \"select[mem>=1] rusage[mem=10]\"' \
          'echo \"$LSB_JOBNAME $LSB_QUEUE $LSB_JOBINDEX\"; set -- $LSB_HOSTS; [[ $# == 2 ]] && exit 9' > script; \
-         bsub -K < script 2>/dev/null; [ $? = 9 ] || exit 1; id=$(bjobs -a -noheader -o jobid -J one); \
+         bsub -K < script >/dev/null 2>&1; [ $? = 9 ] || exit 1; id=$(bjobs -a -noheader -o jobid -J one); \
          bjobs -a -noheader -o 'stat exit_code proj_name slots' $id; cat log.*";
     let out = said(lab, script);
     let lines: Vec<&str> = out.lines().collect();
@@ -36,7 +36,7 @@ fn a_script_and_its_report(lab: &Lab) {
 fn interactive_and_waiting(lab: &Lab) {
     let out = said(
         lab,
-        "bsub -I 'echo got; echo bad >&2; exit 5' 2>err; echo $?; grep -c 'Starting on' err; grep -x bad err",
+        "BSUB_STDERR=1 bsub -I 'echo got; echo bad >&2; exit 5' 2>err; echo $?; grep -c 'Starting on' err; grep -x bad err",
     );
     let mut lines: Vec<&str> = out.lines().collect();
     lines.sort_unstable();
@@ -44,7 +44,7 @@ fn interactive_and_waiting(lab: &Lab) {
     assert_eq!(said(lab, "lsrun -m n2 sh -c 'hostname; exit 7'; echo $?"), "n2\n7\n");
     // Standard input is the submitter's, to its end and byte by byte. The job's number and state are Slurm's. Slurm
     // takes a moment to give the job's nodes back.
-    let script = "head -c 300000 /dev/urandom > sent; bsub -I -J eats -n 2 'cat; echo $LSB_JOBNAME $LSB_HOSTS | wc -w >&2; exit 3' \
+    let script = "export BSUB_STDERR=1; head -c 300000 /dev/urandom > sent; bsub -I -J eats -n 2 'cat; echo $LSB_JOBNAME $LSB_HOSTS | wc -w >&2; exit 3' \
          < sent 2>err > got; echo $?; cmp sent got && sed '1d; /^srun: error: .*Exited with/d; s/[0-9]*>>$/>>/' err; \
          until bjobs -a -noheader -o stat -J eats | grep -q EXIT; do sleep 0.2; done; \
          bjobs -a -noheader -o 'stat exit_code slots' -J eats; \
@@ -79,7 +79,7 @@ fn interactive_and_waiting(lab: &Lab) {
 }
 
 fn arrays_and_conditions(lab: &Lab) {
-    let script = "bsub -J 'a[1-3]%2' -o out.%I 'test $LSB_JOBINDEX != 2'; bsub -K -w 'ended(\"a\")' true 2>/dev/null; \
+    let script = "bsub -J 'a[1-3]%2' -o out.%I 'test $LSB_JOBINDEX != 2'; bsub -K -w 'ended(\"a\")' true >/dev/null 2>&1; \
          bjobs -a -A -J a | tail -1 | tr -s ' '; bsub -w 'done(a)' -J never true; \
          until bjobs -p -J never | grep 'never satisfied'; do sleep 0.2; done; bkill -J never 0; \
          grep -l 'exit code 1' out.*";

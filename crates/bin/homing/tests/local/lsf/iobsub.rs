@@ -33,7 +33,8 @@ fn fault_5_nothing_of_ours_is_in_the_jobs_output() {
     let w = World::new();
     let real = w.path().canonicalize().unwrap();
     let (code, out, _) = w.sh("iobsub -K -o io.out pwd");
-    assert_eq!((code, out.as_str()), (0, format!("Submitting job to run on fileserver {}\n", w.host).as_str()));
+    let submitted = "Job <1> is submitted to default queue <normal>.";
+    assert_eq!((code, out), (0, format!("Submitting job to run on fileserver {}\n{submitted}\n", w.host)));
     let output = w.file("io.out");
     let report = output.strip_prefix(&format!("{}\n", real.display()));
     assert!(report.is_some_and(|r| r.trim_start().starts_with("---")), "{output}");
