@@ -33,6 +33,28 @@ impl SlotRequest {
 /// them.
 pub type InputLocations = (BTreeMap<String, u64>, Vec<Piece>);
 
+/// Why the slots of a job were not laid on hosts.
+#[derive(Debug)]
+pub enum LayError {
+    /// The hosts never have so many.
+    TooMany(String),
+    /// Another reason.
+    Other(String),
+}
+
+impl std::fmt::Display for LayError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (LayError::TooMany(why) | LayError::Other(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl From<String> for LayError {
+    fn from(why: String) -> Self {
+        LayError::Other(why)
+    }
+}
+
 /// Facts about hosts, and about the location of files.
 pub struct Around<'a> {
     /// This machine.
@@ -51,10 +73,10 @@ pub fn lay(
     hosts: Vec<String>,
     engine: &dyn Engine,
     around: &Around,
-) -> Result<(), String> {
+) -> Result<(), LayError> {
     if engine.name() == "slurm" {
         in_slurms_words(spec, wanted)?;
-        return by_parts_of_slurm(spec, wanted, around);
+        return Ok(by_parts_of_slurm(spec, wanted, around)?);
     }
     let own = around.own.clone();
     let at_home = spec.host.clone().unwrap_or_else(|| own.clone());
@@ -95,7 +117,7 @@ fn named_alone(host: &str) -> Machine {
 }
 
 /// Puts the job on the host with most room of those that have enough.
-fn on_one(spec: &mut JobSpec, wanted: &SlotRequest, rooms: &[HostRoom], own: &str) -> Result<(), String> {
+fn on_one(spec: &mut JobSpec, wanted: &SlotRequest, rooms: &[HostRoom], own: &str) -> Result<(), LayError> {
     let best = rooms.iter().max_by_key(|room| (room.slots.min(wanted.most), room.bytes));
     let largest = best.map_or(0, |room| room.slots);
     let Some(room) = best.filter(|room| room.slots >= wanted.least) else {
@@ -106,14 +128,15 @@ fn on_one(spec: &mut JobSpec, wanted: &SlotRequest, rooms: &[HostRoom], own: &st
     Ok(())
 }
 
-fn too_many(wanted: &SlotRequest, rooms: &[HostRoom], fits: u32) -> String {
+fn too_many(wanted: &SlotRequest, rooms: &[HostRoom], fits: u32) -> LayError {
     let how = match wanted.per_host {
         Some(0) => " on one host".to_string(),
         Some(n) => format!(", {n} on each host,"),
         None => String::new(),
     };
     let rooms: Vec<String> = rooms.iter().map(|room| format!("{} has {}", room.host, room.slots)).collect();
-    format!("{} slots{how} never fit: {}; the largest number that would is {fits}", wanted.least, rooms.join(", "))
+    let (least, rooms) = (wanted.least, rooms.join(", "));
+    LayError::TooMany(format!("{least} slots{how} never fit: {rooms}; the largest number that would is {fits}"))
 }
 
 fn in_slurms_words(spec: &mut JobSpec, wanted: &SlotRequest) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! `bsub`: turns LSF's request into a job of the engine.
 
-use super::{Refusal, attach, lsf_refusal, not_submitted};
+use super::{NOT_SUBMITTED, Refusal, attach, lsf_refusal, not_submitted};
 use crate::cluster::Cluster;
 use crate::cmd::queue::near;
 use homing_lsf::bsub::{BsubRequest, Call, Interactive, call, with_script};
@@ -10,7 +10,7 @@ use homing_model::RawText;
 use homing_model::resource::PARTS;
 use homing_queue::plan::Config;
 use homing_queue::request::{command_of, in_login_shell, named, queue_of};
-use homing_queue::several::SlotRequest;
+use homing_queue::several::{LayError, SlotRequest};
 use homing_queue::terminal::TerminalListener;
 use homing_queue::{Engine, JobSpec, Private, QueueError, Style, depend};
 use std::io::{IsTerminal, Read};
@@ -104,7 +104,7 @@ fn note(request: &BsubRequest) {
 
 /// Submits a request. With -K or -I, waits for the end of the job.
 pub fn submit(ready: Ready) -> Result<i32, Refusal> {
-    super::load::known_names(&ready.request.require)?;
+    super::load::known_names(&ready.request.require).map_err(|refusal| refusal.closing(NOT_SUBMITTED))?;
     let engine = super::engine()?;
     let config = engine.config()?;
     let (queue, by_default) = queue(&ready.request, &config)?;
@@ -256,7 +256,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
     if host.is_none() && config.slots == 0 && engine.name() == "homing" {
         return Err(not_submitted("This machine takes no jobs: it has 0 slots"));
     }
-    can_be_met(&meant.require, engine, host.as_deref())?;
+    can_be_met(&meant.require, engine, host.as_deref()).map_err(|refusal| refusal.closing(NOT_SUBMITTED))?;
     if let Some(gpus) = request.gpus.filter(|gpus| host.is_none() && engine.name() == "homing" && *gpus > config.gpus) {
         return Err(not_submitted(format!("-gpu num={gpus}: this machine has {} GPUs", config.gpus)));
     }
@@ -278,7 +278,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         queue: queue.into(),
         slots,
         array,
-        after: condition(request, engine)?,
+        after: condition(request, engine).map_err(|refusal| refusal.closing(NOT_SUBMITTED))?,
         stdin: file(&request.input),
         stdout: file(&request.output),
         stderr: file(&request.error),
@@ -310,7 +310,7 @@ pub fn can_be_met(require: &[String], engine: &dyn Engine, host: Option<&str>) -
     let Some((what, has)) = super::load::never(&read, host)? else { return Ok(()) };
     let host = host.map_or_else(homing_queue::host_name, String::from);
     let unit = units::USUAL;
-    Err(not_submitted(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}")))
+    Err(lsf_refusal(format!("{what} can never be satisfied: {host} has {has}; amounts are in {unit}")))
 }
 
 /// Refuses a span that another part of the request would make void.
@@ -337,14 +337,17 @@ fn span_acts(ready: &Ready, slurm: bool) -> Result<(), String> {
 fn lay(ready: &Ready, spec: &mut JobSpec, engine: &dyn Engine) -> Result<(), Refusal> {
     let request = &ready.request;
     let per_host =
-        request.require.per_host().map_err(|why| lsf_refusal(format!("Bad resource requirement syntax: {why}")))?;
+        request.require.per_host().map_err(|why| not_submitted(format!("Bad resource requirement syntax: {why}")))?;
     let most = request.most_slots.unwrap_or(spec.slots);
     if request.exclusive || most < 2 || ready.host.is_some() {
         return Ok(());
     }
     let wanted = SlotRequest { least: spec.slots, most, per_host, whole: false, anywhere: false };
     let hosts = super::server::candidates(request, engine, &spec.queue)?;
-    near::lay(spec, &wanted, hosts, engine, &[]).map_err(not_submitted)
+    near::lay(spec, &wanted, hosts, engine, &[]).map_err(|why| match why {
+        LayError::TooMany(why) => lsf_refusal(format!("Too many processors requested. {NOT_SUBMITTED}\n{why}.")),
+        LayError::Other(why) => not_submitted(why),
+    })
 }
 
 /// Returns whether the engine makes the terminal of the job. Slurm does, if standard input is a terminal.
@@ -355,7 +358,7 @@ fn on_own_terminal(request: &BsubRequest, engine: &dyn Engine) -> bool {
 /// Returns the condition of `-w`. The jobs that it names must exist.
 pub fn condition(request: &BsubRequest, engine: &dyn Engine) -> Result<Option<String>, Refusal> {
     let Some(text) = &request.after else { return Ok(None) };
-    depend::check(text).map_err(|why| not_submitted(format!("{text}: Dependency condition syntax error ({why})")))?;
+    depend::check(text).map_err(|why| lsf_refusal(format!("{text}: Dependency condition syntax error ({why})")))?;
     let known = homing_queue::engine::condition(text, engine)?;
-    known.map(Some).map_err(|missing| not_submitted(format!("{missing}: No matching job found")))
+    known.map(Some).map_err(|missing| lsf_refusal(format!("{missing}: No matching job found")))
 }

@@ -1,6 +1,6 @@
 //! `bmod`, `bswitch`, `btop`, `bbot`: change jobs that wait.
 
-use super::{Refusal, lsf_refusal, options, print};
+use super::{NOT_MODIFIED, Refusal, lsf_refusal, options, print};
 use homing_lsf::bsub::{BsubRequest, request};
 use homing_lsf::choose::{self, JobSelector};
 use homing_lsf::grammar::{BMOD, BSWITCH, BTOP};
@@ -13,7 +13,7 @@ use homing_queue::{Amend, Engine, Job, QueueError};
 /// Changes the options of submitted jobs.
 pub fn bmod(words: &[RawText]) -> Result<i32, Refusal> {
     let Some(parsed) = options("bmod", &BMOD, words)? else { return Ok(0) };
-    let asked = request(&parsed).map_err(|why| lsf_refusal(format!("{why}. Job not modified.")))?;
+    let asked = request(&parsed).map_err(|why| lsf_refusal(why).closing(NOT_MODIFIED))?;
     let engine = super::engine()?;
     let config = engine.config()?;
     each("bmod", engine.as_ref(), &parsed.operands, |job| {
@@ -33,7 +33,7 @@ fn modified(
 ) -> Result<Amend, Refusal> {
     let mut change = Amend::of(&job.spec);
     if let Some(why) = ignored(asked) {
-        return Err(lsf_refusal(format!("{why}. Job not modified.")));
+        return Err(lsf_refusal(why).closing(NOT_MODIFIED));
     }
     if let Some(queue) = asked.queues.first() {
         change.into_queue(config, queue, homing_queue::uid()).map_err(lsf_refusal)?;
@@ -41,19 +41,23 @@ fn modified(
     if let Some(slots) = asked.slots {
         let most = config.slots_of(&job.spec.host).filter(|most| slots > *most);
         if let Some(most) = most {
-            return Err(lsf_refusal(format!("{slots} slots requested, its host has {most}. Job not modified.")));
+            let why = format!("{slots} slots requested, its host has {most}");
+            return Err(lsf_refusal(why).closing(NOT_MODIFIED));
         }
         change.slots = slots;
     }
     let meant = units::meant(asked, super::config::unit()?);
     if !meant.require.is_empty() {
-        super::load::known_names(&asked.require)?;
-        super::bsub::can_be_met(&meant.require, engine, job.spec.host.as_deref())?;
+        let host = job.spec.host.as_deref();
+        let acts = super::load::known_names(&asked.require);
+        acts.and_then(|()| super::bsub::can_be_met(&meant.require, engine, host))
+            .map_err(|refusal| refusal.closing(NOT_MODIFIED))?;
         change.require = meant.require;
     }
     change.memory_bytes = meant.memory_mib.map(units::bytes).or(change.memory_bytes).filter(|_| !parsed.has("Mn"));
     change.limit_s = asked.limit_s.or(change.limit_s).filter(|_| !parsed.has("Wn"));
-    change.after = super::bsub::condition(asked, engine)?.or(change.after).filter(|_| !parsed.has("wn"));
+    let after = super::bsub::condition(asked, engine).map_err(|refusal| refusal.closing(NOT_MODIFIED))?;
+    change.after = after.or(change.after).filter(|_| !parsed.has("wn"));
     if parsed.has("Rn") {
         change.require.clear();
     }
@@ -148,7 +152,10 @@ fn each(
             }
         }
         if outcome.is_empty() {
-            eprintln!("Job <{}>: No matching job found", wanted.id);
+            match name {
+                "bmod" => eprintln!("{}: No matching job found. {NOT_MODIFIED}", wanted.id),
+                _ => eprintln!("Job <{}>: No matching job found", wanted.id),
+            }
             status = 255;
         }
     }

@@ -90,6 +90,16 @@ enum Refusal {
     Failed(Failure),
 }
 
+impl Refusal {
+    /// Adds the sentence with which LSF ends the message on a request: `Job not submitted.`
+    fn closing(self, sentence: &str) -> Refusal {
+        match self {
+            Refusal::Said(text, status) => Refusal::Said(format!("{text}. {sentence}"), status),
+            failed => failed,
+        }
+    }
+}
+
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
         Refusal::Failed(failure)
@@ -110,9 +120,14 @@ fn lsf_refusal(text: impl Into<String>) -> Refusal {
     Refusal::Said(text.into(), 255)
 }
 
+/// LSF's last sentence on a request of bsub that is refused.
+const NOT_SUBMITTED: &str = "Job not submitted.";
+/// The same of bmod.
+const NOT_MODIFIED: &str = "Job not modified.";
+
 /// Refuses a request in LSF's words.
 fn not_submitted(why: impl std::fmt::Display) -> Refusal {
-    lsf_refusal(format!("{why}. Job not submitted."))
+    lsf_refusal(why.to_string()).closing(NOT_SUBMITTED)
 }
 
 /// Runs the LSF command by whose name the program was called; `None` if the name is no such command.

@@ -2,7 +2,7 @@
 
 use homing_cluster::inputs;
 use homing_model::Failure;
-use homing_queue::several::{self, SlotRequest};
+use homing_queue::several::{self, LayError, SlotRequest};
 use homing_queue::{Engine, JobSpec};
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub fn lay(
     hosts: Vec<String>,
     engine: &dyn Engine,
     files: &[PathBuf],
-) -> Result<(), String> {
+) -> Result<(), LayError> {
     let found = |spec: &JobSpec| inputs::found(spec, files);
     let around = several::Around { own: homing_queue::host_name(), found: &found, processors: &processors };
     several::lay(spec, wanted, hosts, engine, &around)

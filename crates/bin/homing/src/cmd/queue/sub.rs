@@ -147,7 +147,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
             Some(hosts) => Cluster::of_queue()?.hosts(Some(hosts))?,
             None => Cluster::of_queue()?.hosts_of(engine.config()?.queues.get(&spec.queue))?,
         };
-        super::near::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near).map_err(Failure::usage)?;
+        super::near::lay(&mut spec, &wanted, hosts, engine.as_ref(), &args.near)
+            .map_err(|why| Failure::usage(why.to_string()))?;
     }
     let asked = args.attach.then(attached::EndSignal::listen);
     spec.bound = args.attach.then(homing_queue::ProcessIdentity::own);

@@ -26,9 +26,12 @@ fn what_waits_is_changed_and_put_in_another_order() {
         ("bmod -n 3 3", "3 slots requested, its host has 2. Job not modified."),
         ("bmod -o x 3", "-o: a submitted job keeps it"),
         ("bmod -q nosuch 3", "nosuch: No such queue"),
-        ("bmod -R 'select[mem>=900000000]' 3", "can never be satisfied"),
+        ("bmod -R 'select[mem>=900000000]' 3", "amounts are in MB. Job not modified.\n"),
+        ("bmod -R 'select[foo]' 3", "\"foo\" is not a resource. Job not modified.\n"),
+        ("bmod -w 'done(99)' 3", "99: No matching job found. Job not modified.\n"),
         ("bswitch shut 3", "shut: Queue has been closed"),
-        ("bmod -n 1 99", "Job <99>: No matching job found"),
+        ("bmod -n 1 99", "99: No matching job found. Job not modified.\n"),
+        ("bswitch storage 99", "Job <99>: No matching job found\n"),
         ("btop 3 2", "only position 1 is supported"),
     ] {
         let (code, out, err) = world.sh(line);
@@ -83,7 +86,7 @@ fn slots_of_several_hosts_are_asked_for_in_lsfs_words() {
             "-n 5 -R 'span[hosts=1]' -m \"OWN elsewhere\"",
             "5 slots on one host never fit: OWN has 2, elsewhere has 1; the largest number that would is 2",
         ),
-        ("-n 4 -m \"OWN elsewhere\"", "4 slots never fit: "),
+        ("-n 4 -m \"OWN elsewhere\"", "Too many processors requested. Job not submitted.\n4 slots never fit: "),
         ("-n 3 -R 'span[ptile=1]' -m \"OWN elsewhere\"", "3 slots, 1 on each host, never fit: "),
         ("-n 3,2", "3,2: Bad argument for option -n"),
         ("-n 2 -R 'span[block=2]'", "span[block=2]: hosts=1 or ptile=N"),
