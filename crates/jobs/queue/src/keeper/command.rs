@@ -63,7 +63,7 @@ impl Keeper<'_> {
     /// Returns the words that run it.
     fn words(&self) -> Result<Vec<RawText>, String> {
         if self.private.script.is_some() {
-            let script = self.dir.join("script");
+            let script = self.script_path();
             return Ok(interpreter(self.private.script.as_ref().map_or(&[][..], |s| &s.0))
                 .into_iter()
                 .chain([RawText::from(script.as_path())])
@@ -80,13 +80,16 @@ impl Keeper<'_> {
         let part = self.dir.join(format!(".script.{}", self.index));
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o700).open(&part)?;
         file.write_all(&script.0)?;
-        fs::rename(&part, self.dir.join("script"))
+        fs::rename(&part, self.script_path())
+    }
+
+    fn script_path(&self) -> PathBuf {
+        self.dir.join("script")
     }
 
     pub(super) fn command(&self) -> Result<Command, String> {
         if let Some(script) = &self.private.script {
-            self.write_script(script)
-                .map_err(|e| format!("cannot write {}: {e}", self.dir.join("script").display()))?;
+            self.write_script(script).map_err(|e| format!("cannot write {}: {e}", self.script_path().display()))?;
         }
         let words = self.started(self.words()?);
         let first = words.first().ok_or("it has no command")?;
@@ -187,9 +190,13 @@ impl Keeper<'_> {
             ("LSB_MCPU_HOSTS".into(), mcpu(hosts)),
             ("LSB_DJOB_NUMPROC".into(), slots.to_string()),
             ("LSB_SUB_HOST".into(), self.spec.from.clone()),
+            ("LSFUSER".into(), self.spec.user.clone()),
             ("LS_SUBCWD".into(), text(&self.spec.cwd)),
             ("LS_JOBPID".into(), std::process::id().to_string()),
         ];
+        if self.private.script.is_some() {
+            all.push(("LSB_JOBFILENAME".into(), self.script_path().display().to_string()));
+        }
         if slots > 1 {
             all.extend(self.for_ranks(hosts));
         }

@@ -151,7 +151,13 @@ pub(super) fn script(spec: &JobSpec, private: &Private) -> Vec<u8> {
     if spec.spread {
         out.extend(several::lines(&spec.hosts).bytes());
     }
-    for (name, value) in [("LSB_JOBNAME", &spec.name), ("LSB_SUB_HOST", &spec.from), ("LS_SUBCWD", &text(&spec.cwd))] {
+    let of_spec = [
+        ("LSB_JOBNAME", &spec.name),
+        ("LSB_SUB_HOST", &spec.from),
+        ("LS_SUBCWD", &text(&spec.cwd)),
+        ("LSFUSER", &spec.user),
+    ];
+    for (name, value) in of_spec {
         out.extend(
             format!("{name}=").bytes().chain(quoted(value.as_bytes())).chain(format!("; export {name}\n").bytes()),
         );

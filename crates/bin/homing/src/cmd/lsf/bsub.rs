@@ -267,6 +267,7 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
             near::processors(host.as_deref().unwrap_or_default()).map_err(|why| not_submitted(format!("-x: {why}")))?
         }
     };
+    private.env.extend(variables(request, slots));
     let spec = JobSpec {
         v: 1,
         user: super::own_name(),
@@ -298,6 +299,14 @@ fn spec(ready: &Ready, engine: &dyn Engine, config: &Config, queue: &str) -> Res
         ..JobSpec::default()
     };
     Ok((spec, private))
+}
+
+/// Returns LSF's variables of the request. A job's other variables are known where it starts.
+fn variables(request: &BsubRequest, slots: u32) -> Vec<(RawText, RawText)> {
+    let most = request.most_slots.unwrap_or(slots).max(slots);
+    let interactive = request.interactive.map(|_| ("LSB_INTERACTIVE", "Y".to_string()));
+    let all = interactive.into_iter().chain([("LSB_MAX_NUM_PROCESSORS", most.to_string())]);
+    all.map(|(name, value)| (name.into(), value.into())).collect()
 }
 
 /// Refuses a requirement that the host can never meet: the job would wait for ever.

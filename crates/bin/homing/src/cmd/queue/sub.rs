@@ -16,7 +16,7 @@ use homing_model::{Command, Failure, RawText};
 use homing_queue::plan::Config;
 use homing_queue::several::SlotRequest;
 use homing_queue::{Engine, JobSpec, Private, array, depend};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// Arguments of `homing sub`.
@@ -212,7 +212,10 @@ fn again(engine: &dyn Engine, ids: &[String]) -> Result<i32, Failure> {
 
 /// Returns the parts of a job that only its submitter may read.
 pub fn private() -> Private {
-    let env = std::env::vars_os().map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
+    // They are those of a job of which this process is a part.
+    let own = |name: &OsStr| name == "LSB_INTERACTIVE" || name == "LSB_JOBFILENAME";
+    let env = std::env::vars_os().filter(|(name, _)| !own(name));
+    let env = env.map(|(n, v)| (RawText::from(n), RawText::from(v))).collect();
     Private { env, umask: homing_os::process::umask(), ..Private::default() }
 }
 

@@ -75,3 +75,23 @@ fn the_long_forms_have_what_parsers_look_for() {
     let row = full.lines().find(|l| l.starts_with(host.as_str())).unwrap();
     assert_eq!(row.split_whitespace().nth(1), Some("closed_Full"), "{full}");
 }
+
+#[test]
+fn a_job_has_lsfs_variables_of_its_own_and_none_of_the_job_around_it() {
+    let w = World::new();
+    let tells = "echo $LSB_MAX_NUM_PROCESSORS $LSFUSER ${LSB_INTERACTIVE:-no} ${LSB_JOBFILENAME:-none}";
+    let (code, out, err) = w.sh(&format!("BSUB_STDERR=1 bsub -I -n 1,2 '{tells}'"));
+    assert_eq!((code, out), (0, format!("2 {} Y none\n", user())), "{err}");
+    let script = format!("{tells} > told; grep -c MARK $LSB_JOBFILENAME >> told\n");
+    let (code, _, err) = w.fed("LSB_INTERACTIVE=Y LSB_JOBFILENAME=/theirs bsub -K", &script);
+    assert_eq!(code, 0, "{err}");
+    let told = w.file("told");
+    let lines: Vec<&str> = told.lines().collect();
+    let (head, file) = lines[0].rsplit_once(' ').unwrap();
+    assert_eq!((head, lines[1]), (format!("1 {} no", user()).as_str(), "1"), "{told}");
+    assert!(file.ends_with("/2/script"), "{told}");
+    w.sh("LSB_INTERACTIVE=Y LSB_JOBFILENAME=/theirs bsub -K 'env > env'");
+    assert!(!w.file("env").contains("LSB_INTERACTIVE") && !w.file("env").contains("/theirs"));
+    w.out("bsub -K -o out true");
+    assert!(w.file("out").contains("> was used as the home directory.\n<"), "{}", w.file("out"));
+}
