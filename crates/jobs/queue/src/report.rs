@@ -1,10 +1,12 @@
 //! The report that LSF writes at the end of a job's output file. Programs parse it: the line two above `Resource
 //! usage summary:` reports how the job ended.
 
-use crate::job::{JobEnd, JobSpec, Share, Start};
+use crate::job::{JobEnd, JobSpec, Private, Share, Start};
 
 /// The parts of the report that differ between jobs, as printed.
 pub(crate) struct ReportParts<'a> {
+    /// Home directory of the job.
+    pub home: &'a str,
     /// `7`, `7[2]`.
     pub id: &'a str,
     pub host: &'a str,
@@ -41,8 +43,15 @@ pub fn term(reason: &str) -> String {
     }
 }
 
+/// Returns the home directory of a job: that of its environment, else that of the user of this process.
+pub(crate) fn home(private: &Private) -> String {
+    let set = private.env.iter().find(|(name, _)| name.0 == b"HOME").map(|(_, home)| home.display());
+    set.or_else(|| Some(homing_os::names::account(crate::uid())?.home.display().to_string())).unwrap_or_default()
+}
+
 /// Returns the report of one job or element.
-pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &Start, end: &JobEnd) -> String {
+pub fn text(id: u64, index: u32, spec: &JobSpec, private: &Private, start: &Start, end: &JobEnd) -> String {
+    let script = private.script.as_ref().map(|s| String::from_utf8_lossy(&s.0).into_owned());
     let shown = if index == 0 { id.to_string() } else { format!("{id}[{index}]") };
     let reason = end.reason.as_deref().map(|reason| match term(reason) {
         text if text.starts_with("TERM_") => format!("{text}.\n"),
@@ -53,6 +62,7 @@ pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &S
         code => format!("{}Exited with exit code {code}.", reason.unwrap_or_default()),
     };
     let parts = ReportParts {
+        home: &home(private),
         id: &shown,
         host: &start.host,
         submitted: &time(spec.submit_ns),
@@ -64,7 +74,7 @@ pub fn text(id: u64, index: u32, spec: &JobSpec, script: Option<&str>, start: &S
         memory: &format!("{:.0} MB", (end.max_rss_kib as f64 / 1024.0).ceil()),
         wall: &((end.at_ns - start.at_ns).max(0) / 1_000_000_000).to_string(),
     };
-    layout(spec, script, &parts)
+    layout(spec, script.as_deref(), &parts)
 }
 
 /// Returns the hosts in LSF's format: slots and first host, and a line for each other host.
@@ -80,7 +90,7 @@ pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, parts: &ReportParts) 
     let command = spec.command.display();
     let name = if spec.name.is_empty() { &command } else { &spec.name };
     let (user, cwd) = (&spec.user, spec.cwd.display());
-    let ReportParts { id, host, submitted, started, ended, how, result, cpu, memory, wall } = parts;
+    let ReportParts { home, id, host, submitted, started, ended, how, result, cpu, memory, wall } = parts;
     let (first, others) = hosts(spec, host);
     format!(
         "\n------------------------------------------------------------\n\
@@ -89,6 +99,7 @@ pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, parts: &ReportParts) 
          Job <{name}> was submitted from host <{from}> by user <{user}> in cluster <homing> at {submitted}\n\
          Job was executed on host(s) <{first}>, in queue <{queue}>, as user <{user}> in cluster <homing> at {started}\n\
          {others}\
+         <{home}> was used as the home directory.\n\
          <{cwd}> was used as the working directory.\n\
          Started at {started}\n\
          Terminated at {ended}\n\
@@ -113,6 +124,16 @@ pub(crate) fn layout(spec: &JobSpec, script: Option<&str>, parts: &ReportParts) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_report_names_home_and_working_directory() {
+        let spec = JobSpec { cwd: "/home/ann/w".into(), ..JobSpec::default() };
+        let private = Private { env: vec![("HOME".into(), "/home/ann".into())], ..Private::default() };
+        let start = Start { at_ns: 0, host: "n1".into(), process: Default::default() };
+        let text = text(7, 0, &spec, &private, &start, &JobEnd::default());
+        let lines = "\n</home/ann> was used as the home directory.\n</home/ann/w> was used as the working directory.\n";
+        assert!(text.contains(lines), "{text}");
+    }
 
     #[test]
     fn each_host_has_its_slots() {

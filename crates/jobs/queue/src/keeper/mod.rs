@@ -234,8 +234,7 @@ impl Keeper<'_> {
             return;
         }
         let path = self.path("out", &self.spec.stdout);
-        let script = self.private.script.as_ref().map(|s| String::from_utf8_lossy(&s.0).into_owned());
-        let text = report::text(self.id, self.index, &self.spec, script.as_deref(), start, end);
+        let text = report::text(self.id, self.index, &self.spec, &self.private, start, end);
         let wrote = make_file(&path, Existing::Append, 0o666).and_then(|mut f| f.write_all(text.as_bytes()));
         if let Err(e) = wrote {
             homing_os::say!("homing: job {}: cannot append the report to {}: {e}", self.id, path.display());

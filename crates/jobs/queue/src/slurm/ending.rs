@@ -1,7 +1,7 @@
 //! Writes LSF's report at the end of the output file of a Slurm job. The batch script itself writes it, because that
 //! host may not have homing.
 
-use crate::report::{ReportParts, layout, time};
+use crate::report::{ReportParts, home, layout, time};
 use crate::{JobSpec, Private};
 use homing_model::text::quoted;
 
@@ -53,6 +53,7 @@ fn text(spec: &JobSpec, private: &Private) -> Vec<u8> {
     let script = private.script.as_ref().map(shown);
     // No word of a command can hold a NUL.
     let parts = ReportParts {
+        home: &home(private),
         id: "\0id\0",
         host: "\0host\0",
         submitted: &time(spec.submit_ns),
