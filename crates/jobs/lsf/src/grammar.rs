@@ -10,6 +10,7 @@ const NO_GROUP: &str = "homing has no groups of users; leave it out";
 const NO_SLA: &str = "homing has no service classes; use a queue, -q";
 const NO_LICENSE: &str = "homing has no licenses; leave it out";
 const NO_CHECKPOINT: &str = "homing has no checkpoints; leave it out";
+const IGNORED_GROUP: &str = "homing has no groups of users; the job is its user's";
 const NO_POWER: &str = "not supported by homing; use -R";
 
 /// The base of the other grammars.
@@ -19,22 +20,25 @@ const PLAIN: Grammar = Grammar { flags: &["h", "V"], valued: &[], noted: &[], re
 pub const BSUB: Grammar = Grammar {
     flags: &["B", "H", "I", "Ip", "Is", "IS", "ISp", "ISs", "K", "N", "Nd", "Ne", "r", "rn", "x", "Zs", "h", "V"],
     valued: &[
-        "app", "cwd", "E", "Ep", "e", "eo", "env", "g", "gpu", "i", "is", "J", "L", "M", "m", "n", "network", "o",
-        "oo", "P", "q", "R", "u", "W", "w",
+        "app", "c", "cwd", "E", "Ep", "e", "eo", "env", "G", "g", "gpu", "i", "is", "J", "L", "M", "m", "n", "network",
+        "o", "oo", "P", "q", "R", "u", "W", "We", "w",
     ],
     noted: &[
         ("B N Nd Ne u", NO_MAIL),
+        ("c", "homing has no limit of the processor time of one job; use ulimit -t in its command, or -W"),
+        ("G", IGNORED_GROUP),
         ("r rn", "a job that is interrupted becomes LOST; homing sub --again ID runs it again"),
+        ("We", "homing has no estimates; -W is the limit"),
         ("Zs", "homing keeps a script from standard input; a script named in the command is read when the job starts"),
     ],
     refused: &[
         ("a", "homing has no application checks (esub); use -app or -env"),
         ("alloc_flags cn_cu cn_mem core_isolation csm freq jobaff jsm ln_mem ln_slots smt", NO_POWER),
         ("b", "homing has no begin time; use -H and bresume, or at(1)"),
-        ("C c D F hl p S T ul v", NO_LIMIT),
+        ("C D F hl p S T ul v", NO_LIMIT),
         ("clusters", "homing knows no other clusters; use -m"),
         ("data stage", "homing does not stage data; iobsub sends a job to its data"),
-        ("datagrp G", NO_GROUP),
+        ("datagrp", NO_GROUP),
         ("eptl ptl", "homing has no pending limit; use bkill"),
         ("ext", "homing has no external schedulers; leave it out"),
         ("f", "homing does not copy files; use cp in the job's command"),
@@ -57,7 +61,6 @@ pub const BSUB: Grammar = Grammar {
         ("ti", "not supported by homing; a job whose -w can never hold stays pending: bkill it"),
         ("U", "homing has no advance reservations; leave it out"),
         ("wa wt", "homing has no action before the end; use trap in the job's command"),
-        ("We", "homing has no estimates; use -W"),
         ("yaml json", "not supported by homing; use #BSUB lines"),
     ],
     mixed: false,
@@ -68,7 +71,9 @@ const NAME_THEM: &str = "not supported by homing; name the jobs, or 0 for all of
 
 /// `bkill`.
 pub const BKILL: Grammar = Grammar {
+    flags: &["r", "h", "V"],
     valued: &["app", "g", "J", "m", "P", "q", "s", "u"],
+    noted: &[("r", "ends the jobs as -s KILL does; homing forgets no job before it has ended")],
     refused: &[
         ("a d R", NAME_THEM),
         ("b", "not supported by homing; leave it out"),
@@ -95,6 +100,15 @@ pub const BGADD: Grammar = Grammar {
     ],
     ..PLAIN
 };
+
+/// `lsid`.
+pub const LSID: Grammar = PLAIN;
+
+/// `lsclusters`.
+pub const LSCLUSTERS: Grammar = Grammar { flags: &["l", "w", "h", "V"], ..PLAIN };
+
+/// `bparams`.
+pub const BPARAMS: Grammar = Grammar { flags: &["a", "l", "h", "V"], ..PLAIN };
 
 /// `bjobs`.
 pub const BJOBS: Grammar = Grammar {
@@ -355,6 +369,8 @@ pub const ALL: &[(&str, &Grammar)] = &[
     ("busers", &BUSERS),
     ("bmgroup", &BMGROUP),
     ("bugroup", &BUGROUP),
+    ("bgadd", &BGADD),
+    ("bparams", &BPARAMS),
     ("badmin", &BADMIN),
     ("lsadmin", &LSADMIN),
     ("lsload", &LSLOAD),
@@ -363,6 +379,8 @@ pub const ALL: &[(&str, &Grammar)] = &[
     ("lsplace", &LSPLACE),
     ("lsmon", &LSMON),
     ("lsrun", &LSRUN),
+    ("lsid", &LSID),
+    ("lsclusters", &LSCLUSTERS),
 ];
 
 #[cfg(test)]

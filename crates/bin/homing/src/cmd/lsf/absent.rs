@@ -4,7 +4,6 @@ use super::{Refusal, lsf_refusal};
 
 /// Their names, each with its message.
 pub const ABSENT: &[(&str, &str)] = &[
-    ("bgadd", "a job group exists with its first job; bsub -g /path"),
     ("bgdel", "a job group ends with its last job; bgdel is not needed"),
     ("bjgroup", "homing does not list job groups; bjobs -g /path lists the jobs of one"),
     ("bresources", "homing has no named resources of hosts; lsload -l"),

@@ -2,7 +2,8 @@
 
 use super::{CLUSTER, Refusal, lsf_refusal, options, print, version};
 use crate::cluster::Cluster;
-use homing_lsf::{grammar::LSINFO, units};
+use homing_lsf::grammar::{BPARAMS, LSCLUSTERS, LSID, LSINFO};
+use homing_lsf::units;
 use homing_model::RawText;
 use std::path::PathBuf;
 
@@ -30,12 +31,14 @@ pub fn lsinfo(words: &[RawText]) -> Result<i32, Refusal> {
 }
 
 /// Prints the name of the system.
-pub fn lsid(_: &[RawText]) -> Result<i32, Refusal> {
+pub fn lsid(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(_) = options("lsid", &LSID, words)? else { return Ok(0) };
     print(&format!("{}\n\nMy cluster name is {CLUSTER}\nMy master name is {}\n", version(), homing_queue::host_name()))
 }
 
 /// Prints the one cluster.
-pub fn lsclusters(_: &[RawText]) -> Result<i32, Refusal> {
+pub fn lsclusters(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(_) = options("lsclusters", &LSCLUSTERS, words)? else { return Ok(0) };
     let machines = super::engine()?.machines()?.len();
     let (host, admin) = (homing_queue::host_name(), "root");
     let room = host.len().max(11);
@@ -46,7 +49,8 @@ pub fn lsclusters(_: &[RawText]) -> Result<i32, Refusal> {
 }
 
 /// Prints the default queue and other parameters.
-pub fn bparams(_: &[RawText]) -> Result<i32, Refusal> {
+pub fn bparams(words: &[RawText]) -> Result<i32, Refusal> {
+    let Some(_) = options("bparams", &BPARAMS, words)? else { return Ok(0) };
     let engine = super::engine()?;
     let queue = engine.config()?.default_queue().to_string();
     print(&format!(

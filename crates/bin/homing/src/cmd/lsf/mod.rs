@@ -8,6 +8,7 @@ mod act;
 mod attach;
 mod bacct;
 mod badmin;
+mod bgadd;
 mod blaunch;
 mod bmgroup;
 mod bsub;
@@ -39,7 +40,7 @@ pub use install::{Args, run};
 type Verb = fn(&[RawText]) -> Result<i32, Refusal>;
 
 /// The LSF commands that the program executes.
-const VERBS: [(&str, Verb); 32] = [
+const VERBS: [(&str, Verb); 33] = [
     ("bsub", bsub::run),
     ("iobsub", iobsub::run),
     ("bjobs", listing::bjobs),
@@ -49,6 +50,7 @@ const VERBS: [(&str, Verb); 32] = [
     ("bresume", act::bresume),
     ("bpeek", peek::run),
     ("bacct", bacct::bacct),
+    ("bgadd", bgadd::run),
     ("bmgroup", bmgroup::bmgroup),
     ("brequeue", act::brequeue),
     ("bwait", bwait::bwait),

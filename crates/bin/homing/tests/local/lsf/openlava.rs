@@ -4,6 +4,57 @@ use super::{World, user};
 use crate::until::until;
 
 #[test]
+fn an_answer_names_what_is_not_there() {
+    let w = World::new();
+    for (line, code, out, err) in [
+        ("bjobs", 255, "", "No unfinished job found\n"),
+        ("bjobs -noheader -u all -w", 255, "", "No unfinished job found\n"),
+        ("bjobs -q noq", 255, "", "noq: No such queue\n"),
+        ("bjobs -a -q 'storage noq'", 255, "", "noq: No such queue\n"),
+        ("bjobs -m n99", 255, "", "n99: Bad host name, host group name or cluster name\n"),
+        ("bjobs -m elsewhere", 255, "", "No unfinished job found on host/group <elsewhere>\n"),
+        ("bjobs -A", 255, "", "Job array is not found\n"),
+        ("bjobs 98 99", 255, "", "Job <98> is not found\nJob <99> is not found\n"),
+        ("bkill -J nosuch", 255, "", "Job <nosuch> is not found\n"),
+        ("bkill -u nobodyx 0", 255, "", "No unfinished job found\n"),
+        ("bkill 0", 255, "", "No unfinished job found\n"),
+        ("bresume -q storage 0", 255, "", "No unfinished job found in queue <storage>\n"),
+        (
+            "bsub -R 'select[foo]' true",
+            255,
+            "",
+            "Bad resource requirement syntax: \"foo\" is not a resource. Job not submitted.\n",
+        ),
+        (
+            "bgadd /night/",
+            0,
+            "Job group </night> is added.\n",
+            "bgadd: a job group exists with its first job, bsub -g /night; there is nothing to make\n",
+        ),
+        ("bgadd night", 255, "", "night: Invalid job group name: it is a path such as /mine/first\n"),
+    ] {
+        let got = w.sh(line);
+        assert_eq!((got.0, got.1.as_str(), got.2.as_str()), (code, out, err), "{line}");
+    }
+    for line in ["lsid -V", "bsub -V", "bjobs -V", "bparams -V", "lsclusters -V"] {
+        let (code, out, err) = w.sh(line);
+        assert!(
+            code == 0 && out.is_empty() && err.lines().count() == 1 && err.starts_with("homing "),
+            "{line}: {out}{err}"
+        );
+    }
+}
+
+#[test]
+fn options_that_harm_nobody_are_taken_with_a_note() {
+    let w = World::new();
+    let (code, out, err) = w.sh("bsub -H -We 5 -G grp -c 10 true");
+    assert_eq!((code, out.as_str()), (0, "Job <1> is submitted to default queue <normal>.\n"));
+    let options: Vec<&str> = err.lines().filter_map(|line| line.strip_prefix("bsub: ")?.split(':').next()).collect();
+    assert_eq!(options, ["-We", "-G", "-c"], "{err}");
+}
+
+#[test]
 fn bkill_r_ends_a_job_that_heeds_no_other_signal() {
     let w = World::new();
     w.out("bsub \"trap '' TERM INT; touch runs; while :; do sleep 0.1; done\"; bsub -H true");
