@@ -36,19 +36,39 @@ pub struct Hosts {
     pub known: Vec<NetworkHost>,
     /// The addresses by which they were reached.
     pub addresses: Vec<Ipv4Addr>,
+    /// Hosts that did not answer, each with the reason. They take no part.
+    pub silent: Vec<(String, String)>,
     /// Whether a round has begun on all of its hosts.
     begun: Cell<bool>,
 }
 
 impl Hosts {
     /// Queries all hosts; each has to answer.
-    pub fn query(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
+    pub fn query(options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
+        let hosts = Hosts::answering(options, names, seconds)?;
+        match hosts.silent.first() {
+            None => Ok(hosts),
+            Some((host, why)) => {
+                let failure = Failure::system(format!("reading the address of {host}: {why}"));
+                Err(failure.hint(format!("-x {host} leaves it out")))
+            }
+        }
+    }
+
+    /// Queries all hosts. Those that cannot be reached are left out, unless fewer than two others are left.
+    pub fn answering(mut options: Options, names: &[String], seconds: f64) -> Result<Hosts, Failure> {
         // The hosts measure at the same time.
         options.fan_out = options.fan_out.max(names.len());
         options.command_timeout.get_or_insert(COMMAND);
         let remote = Remote::new(options);
         let mut said: Vec<HostResult> = remote.run(names, &Command::argv(["sh", "-c", FACTS])).collect();
         said.sort_by_key(|result| names.iter().position(|name| *name == result.host));
+        let is_silent = |result: &HostResult| matches!(result.outcome, CommandOutcome::Unreachable(_));
+        let left = said.iter().filter(|result| !is_silent(result)).count();
+        let (silent, said): (Vec<HostResult>, Vec<HostResult>) =
+            said.into_iter().partition(|result| left >= 2 && is_silent(result));
+        let silent = silent.iter().map(|result| (result.host.clone(), shown(&result.why()))).collect();
+        let names: Vec<&str> = said.iter().map(|result| result.host.as_str()).collect();
         let facts = said.iter().map(facts).collect::<Result<Vec<_>, _>>()?;
         let (known, addresses): (Vec<NetworkHost>, Vec<Ipv4Addr>) = facts.into_iter().unzip();
         for (i, address) in addresses.iter().enumerate() {
@@ -57,7 +77,7 @@ impl Hosts {
                 return Err(Failure::usage(text).hint("name each host once, and by its own address"));
             }
         }
-        Ok(Hosts { remote, seconds, known, addresses, begun: Cell::new(false) })
+        Ok(Hosts { remote, seconds, known, addresses, silent, begun: Cell::new(false) })
     }
 
     /// Runs a command on all hosts and returns the results in the order of hosts.

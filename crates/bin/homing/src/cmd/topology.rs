@@ -1,11 +1,11 @@
 //! `homing topology`: finds which host is on which switch.
 
-use crate::cmd::bench::TELL;
+use crate::cmd::bench::{TELL, name_silent};
 use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use homing_bench::net::Hosts;
 use homing_bench::topology::{self, TopologyQuery, TopologyReport};
-use homing_model::Failure;
+use homing_model::{Failure, exit};
 use homing_network::files;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,9 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let names = args.targets.hosts()?;
     let mut options = args.targets.options()?;
     options.command_timeout.get_or_insert(BESIDES);
-    let hosts = Hosts::query(options, &names, LOADED)?;
+    let hosts = Hosts::answering(options, &names, LOADED)?;
+    name_silent(&hosts);
+    let names: Vec<String> = hosts.known.iter().map(|host| host.name.clone()).collect();
     let way = TopologyQuery { sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };
     let mut found = match args.measure {
         true => TopologyReport::measured(&hosts, homing_os::clock::system_ns() as u64, TELL)?,
@@ -78,7 +80,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let status = found.status();
     to_stdout(&if args.json { topology::json(&found, status) } else { topology::text(&found) })?;
     write(&args, &found, &hosts)?;
-    Ok(status)
+    Ok(if hosts.silent.is_empty() { status } else { exit::SYSTEM })
 }
 
 fn put(file: &Path, text: &str) -> Result<(), Failure> {
@@ -97,7 +99,8 @@ fn write(args: &Args, found: &TopologyReport, hosts: &Hosts) -> Result<(), Failu
     if let Some(file) = &args.svg {
         put(file, &topology::svg(found))?;
     }
-    let missing: Vec<&str> = found.missing().collect();
+    let silent = hosts.silent.iter().map(|(host, _)| host.as_str());
+    let missing: Vec<&str> = found.missing().chain(silent).collect();
     for (file, text) in texts.iter().filter_map(|(file, text)| Some((file.as_deref()?, text))) {
         if !missing.is_empty() {
             let text = format!("{} was not written: the switch of {} is unknown", file.display(), missing.join(", "));

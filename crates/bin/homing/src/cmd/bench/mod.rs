@@ -8,10 +8,11 @@ use crate::cmd::targets::HostArgs;
 use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use homing_bench::ProgressReporter;
+use homing_bench::net::Hosts;
 use homing_bench::volume::{self, Bench, FioOperation, Setup, tune};
 use homing_exec::{Options, Remote};
 use homing_model::units::{bytes, count};
-use homing_model::{Failure, document};
+use homing_model::{Failure, alike, document};
 use homing_steps::SshExecutor;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -136,6 +137,12 @@ fn ops() -> impl TypedValueParser<Value = FioOperation> {
     };
     PossibleValuesParser::new(FioOperation::ALL.map(|op| PossibleValue::new(op.name()).help(about(op))))
         .map(|word| FioOperation::ALL.into_iter().find(|op| op.name() == word).unwrap_or(FioOperation::Write))
+}
+
+/// Names hosts that take no part because they do not answer.
+pub(crate) fn name_silent(hosts: &Hosts) {
+    let silent = hosts.silent.iter().map(|(host, why)| (host.as_str(), why.as_str()));
+    alike::folded(silent).iter().for_each(|line| eprintln!("homing: left out: {line}"));
 }
 
 /// Prints progress for a user at a terminal, and notes always.

@@ -4,7 +4,7 @@ use crate::cmd::runs::to_stdout;
 use crate::cmd::targets::Targets;
 use homing_bench::net::{self, Hosts};
 use homing_exec::{Command, Remote};
-use homing_model::Failure;
+use homing_model::{Failure, exit};
 use homing_network::findings;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -59,13 +59,15 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
     }
     let servers = servers(args, &names)?;
     names.extend(servers.iter().filter(|server| !names.contains(server)).cloned().collect::<Vec<_>>());
-    let hosts = Hosts::query(args.targets.options()?, &names, args.seconds.as_secs_f64())?;
+    let seconds = args.seconds.as_secs_f64();
+    let hosts = Hosts::answering(args.targets.options()?, &names, seconds)?;
+    super::name_silent(&hosts);
     if args.curve.is_some() {
         return curve(&hosts, args);
     }
     let measured = net::measure(&hosts, args.pairs, homing_os::clock::system_ns() as u64, super::TELL)?;
     let found = findings(&measured);
-    let place = |server: &String| names.iter().position(|name| name == server);
+    let place = |server: &String| hosts.known.iter().position(|host| host.name == *server);
     let served = net::serving(&hosts, &servers.iter().filter_map(place).collect::<Vec<_>>(), super::TELL)?;
     if let Some(file) = &args.html {
         super::put(file, net::page(&measured, &found, &served))?;
@@ -74,7 +76,7 @@ pub fn run(args: &Args) -> Result<i32, Failure> {
         true => net::json(&measured, &found, &served),
         false => net::text(&measured, &found) + &net::more(&served),
     })?;
-    Ok(i32::from(!found.is_empty()))
+    Ok(if hosts.silent.is_empty() { i32::from(!found.is_empty()) } else { exit::SYSTEM })
 }
 
 /// Returns the named servers, or the servers of the hosts' network mounts.
