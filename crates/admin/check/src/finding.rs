@@ -3,7 +3,7 @@
 use crate::Area;
 use crate::answers::HostAnswers;
 use homing_model::NodeSet;
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -206,9 +206,9 @@ fn cluster_of(way: &str) -> &str {
     way[..end.unwrap_or(way.len())].trim_end()
 }
 
-/// Quotes a word for a shell.
+/// Quotes a word for the shell of a person who pastes a command.
 pub(crate) fn word(text: &str) -> String {
-    quoted_unless(text, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
+    WordReader::LoginShell.quoted(text)
 }
 
 /// Joins equal findings, with all their hosts; worst first, then by area.

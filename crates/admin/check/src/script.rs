@@ -1,7 +1,7 @@
 //! Builds the one script that hosts run. Each line bears the name of its part, because parts run at the same time.
 
 use crate::HostCheck;
-use homing_model::text::quoted_unless;
+use homing_model::text::always_quoted;
 
 /// `put KEY` reads a part's lines, the last of which is its exit status, and prints them with bounds. It writes a
 /// line at once, short enough for a pipe to keep it whole.
@@ -38,7 +38,7 @@ pub fn script(checks: &[&HostCheck], patience: f64) -> String {
     let (mut late, quick): (Vec<&&HostCheck>, Vec<&&HostCheck>) = parts.partition(|check| check.waits);
     late.sort_by_key(|check| check.key != FIRST);
     let waiting = |c: &&&HostCheck| {
-        let text = quoted_unless(c.script.trim(), |_| false);
+        let text = always_quoted(c.script.trim());
         let call = format!("timeout -s KILL {patience:.1} sh -c {text} sh \"$@\" </dev/null");
         let ahead = if c.key == FIRST { format!("ahead {:.0}\n", patience * 10.0 * AHEAD) } else { String::new() };
         format!("{{ {call}; echo $?; }} 2>/dev/null | put {} &\n{ahead}", c.key)

@@ -4,7 +4,7 @@
 
 pub mod indexes;
 
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use homing_steps::APT;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,12 +70,8 @@ pub fn union(wanted: &BTreeMap<String, BTreeSet<PackageFile>>) -> (Vec<PackageFi
     (all.into_values().cloned().collect(), odd)
 }
 
-fn quoted(word: &str) -> String {
-    quoted_unless(word, |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,=~".contains(c))
-}
-
 fn call(function: &str, words: impl IntoIterator<Item = String>) -> String {
-    let words: String = words.into_iter().map(|word| format!(" {}", quoted(&word))).collect();
+    let words: String = words.into_iter().map(|word| format!(" {}", WordReader::Sh.quoted(&word))).collect();
     format!("{APT}{SCRIPT}main() {{\nready\n{function}{words}\n}}\n")
 }
 

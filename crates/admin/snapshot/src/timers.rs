@@ -3,6 +3,7 @@
 use crate::target::Target;
 use crate::timer::{self, FOLDER, HEAD, Schedule};
 use homing_model::Failure;
+use homing_model::text::WordReader;
 use homing_steps::{
     ChangePhase, ChangeStep, Executor, FactQuery, HostRequirement, Observed, SshExecutor, carry_out, observe, plan,
     undo,
@@ -54,8 +55,7 @@ impl Timer {
         let named: Vec<(&str, Schedule)> = vaults.iter().map(|(name, schedule)| (name.as_str(), *schedule)).collect();
         let later = timer::staggered(&named, spread);
         let file = file.map_or(Vec::new(), |file| vec!["--cluster".to_string(), file.to_string()]);
-        let quoted =
-            |word: &str| homing_model::text::quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./".contains(c));
+        let quoted = |word: &str| WordReader::LoginShell.quoted(word);
         let readable = file.last().map_or(String::new(), |file| format!(" && test -r {}", quoted(file)));
         let runnable = format!("test -x {}{readable} && echo yes", quoted(program));
         let one = |(name, schedule): &(&str, Schedule)| {

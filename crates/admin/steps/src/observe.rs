@@ -6,7 +6,7 @@ use crate::disk::DiskFacts;
 use crate::executor::{Call, CallResult, Executor};
 use crate::home::{HomeCopyState, Homed};
 use crate::link::InterfaceSettings;
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The functions that the queries call.
@@ -179,7 +179,7 @@ impl FactQuery {
 }
 
 pub(crate) fn word(text: &str) -> String {
-    quoted_unless(text, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
+    WordReader::LoginShell.quoted(text)
 }
 
 /// Queries all hosts at once; returns a reason for each that does not answer.

@@ -1,7 +1,7 @@
 //! A plan: commands for each host in phases, with reasons and undo commands. It is a value that can be printed,
 //! compared and carried out.
 
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use serde::{Deserialize, Serialize};
 
 /// One command on one host.
@@ -119,11 +119,7 @@ pub(crate) fn script(text: &str, args: &[&str]) -> Vec<String> {
 /// Returns a command as a line that a shell reads back. It uses only single quotes: shlex changes quotes within a
 /// word, which makes scripts of several lines unreadable.
 pub fn shown(argv: &[String]) -> String {
-    argv.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c))
+    argv.iter().map(|word| WordReader::Sh.quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -87,12 +87,33 @@ pub fn quoted(word: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Quotes a word for people: unchanged if it has only `plain` characters, else in single quotes. The reading shell
-/// decides which characters are plain.
-pub fn quoted_unless(word: &str, plain: impl Fn(char) -> bool) -> String {
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.into();
+/// The reader of a line with quoted words. It decides which characters need no quotes.
+///
+/// `homing_batch::quote` has a set of its own, that of GNU parallel: job logs and dry runs of both then look the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordReader {
+    /// Any login shell. `=` is not plain, since zsh looks for a program after it; neither is `~`, the sign of a home.
+    LoginShell,
+    /// `sh`. With `=` as a plain character, options such as `--mode=script` stay readable.
+    Sh,
+    /// A person who reads which command was typed. Letters of any language and `{}` are plain.
+    Person,
+}
+
+impl WordReader {
+    /// Returns a word unchanged if it has only characters that are plain to this reader, else in single quotes.
+    pub fn quoted(self, word: &str) -> String {
+        let plain = |c: char| match self {
+            WordReader::LoginShell => c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c),
+            WordReader::Sh => c.is_ascii_alphanumeric() || "-_./:@%+,=".contains(c),
+            WordReader::Person => c.is_alphanumeric() || "-_./:@%+,={}".contains(c),
+        };
+        if !word.is_empty() && word.chars().all(plain) { word.into() } else { always_quoted(word) }
     }
+}
+
+/// Returns a word in single quotes.
+pub fn always_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
@@ -200,6 +221,22 @@ mod tests {
         let rows = [["A", "N", "LAST"], ["é", "10", ""], ["long", "9", "x "]].map(|row| row.map(String::from));
         assert_eq!(aligned(&rows, 1..2), "A      N  LAST\né     10\nlong   9  x\n");
         assert_eq!(aligned::<2>(&[], 0..2), "");
+    }
+
+    #[test]
+    fn the_reader_decides_which_words_need_quotes() {
+        for (word, login, sh, person) in [
+            ("a/b-c_d.e:1", "a/b-c_d.e:1", "a/b-c_d.e:1", "a/b-c_d.e:1"),
+            ("--mode=x", "'--mode=x'", "--mode=x", "--mode=x"),
+            ("{}", "'{}'", "'{}'", "{}"),
+            ("\u{fc}", "'\u{fc}'", "'\u{fc}'", "\u{fc}"),
+            ("~x", "'~x'", "'~x'", "'~x'"),
+            ("it's", r"'it'\''s'", r"'it'\''s'", r"'it'\''s'"),
+            ("", "''", "''", "''"),
+        ] {
+            let quoted = [WordReader::LoginShell, WordReader::Sh, WordReader::Person].map(|reader| reader.quoted(word));
+            assert_eq!(quoted, [login, sh, person]);
+        }
     }
 
     #[test]

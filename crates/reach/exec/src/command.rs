@@ -1,7 +1,7 @@
 //! A command and its standard input.
 
 use crate::input::InputSpool;
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -79,7 +79,9 @@ impl Command {
             (Program::Shell(line), None) => line.clone(),
             (Program::Argv(words), Some(limit)) => format!("{}{}", bound(limit), quoted(words)),
             // sshd sets SHELL, and all shells expand this word.
-            (Program::Shell(line), Some(limit)) => format!("{}\"$SHELL\" -c {}", bound(limit), quote(line)),
+            (Program::Shell(line), Some(limit)) => {
+                format!("{}\"$SHELL\" -c {}", bound(limit), WordReader::LoginShell.quoted(line))
+            }
         }
     }
 
@@ -102,12 +104,7 @@ fn bound(limit: Duration) -> String {
 }
 
 fn quoted(words: &[String]) -> String {
-    words.iter().map(|w| quote(w)).collect::<Vec<_>>().join(" ")
-}
-
-/// Quotes a word for any login shell. `=` is not plain, since zsh looks for a program after it.
-fn quote(word: &str) -> String {
-    quoted_unless(word, |c| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c))
+    words.iter().map(|word| WordReader::LoginShell.quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Formats a command line as a user would type it again.
 
 use homing_model::RawText;
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use std::path::Path;
 
 /// Returns the words of a run's command line, quoted where a shell would split them. The program is without its
@@ -9,7 +9,7 @@ use std::path::Path;
 pub fn command_line(argv: &[RawText]) -> String {
     let word = |(at, word): (usize, &RawText)| {
         let name = Path::new(word.as_os()).file_name().filter(|_| at == 0);
-        quoted(&name.map_or_else(|| word.display(), |n| n.to_string_lossy().into_owned()))
+        WordReader::Person.quoted(&name.map_or_else(|| word.display(), |n| n.to_string_lossy().into_owned()))
     };
     argv.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
@@ -17,10 +17,6 @@ pub fn command_line(argv: &[RawText]) -> String {
 /// Whether this is the command line of a build, `homing make`. For a build, make knows which recipes are left.
 pub fn is_build(argv: &[RawText]) -> bool {
     argv.get(1).is_some_and(|word| word.0 == b"make")
-}
-
-fn quoted(word: &str) -> String {
-    quoted_unless(word, |c| c.is_alphanumeric() || "-_./:,=+@%{}".contains(c))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use super::{AreaResult, lines_of_all};
 use crate::families::unknown;
 use crate::site::{AllSeen, ClusterSite, Slurm};
-use homing_model::text::quoted_unless;
+use homing_model::text::WordReader;
 use homing_steps::{FactQuery, HostRequirement, How, Observed, PathState};
 
 pub(crate) const CONF: &str = "/etc/slurm/slurm.conf";
@@ -188,7 +188,7 @@ fn number(text: &str, key: &str) -> Option<u64> {
 /// Returns a script for the controller that drains a host which is to leave. It prints the jobs that prevent that,
 /// for [`held`]. A host that Slurm does not know is gone already.
 pub fn drain(host: &str) -> String {
-    let host = quoted_unless(host, |c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let host = WordReader::Sh.quoted(host);
     format!(
         "out=$(scontrol update NodeName={host} State=DRAIN Reason='homing down' 2>&1) || case $out in \
          *'nvalid node'*) exit 0;; *) echo \"$out\" >&2; exit 1;; esac\nsqueue -h -w {host} -o 'runs %i' || exit 1\n\

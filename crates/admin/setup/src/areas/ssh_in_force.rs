@@ -3,11 +3,11 @@
 use super::person;
 use crate::host_based::{HOST_BASED, host_based_faults};
 use crate::site::{AllSeen, ClusterSite};
-use homing_model::text::quoted_unless;
+use homing_model::text::always_quoted;
 
 /// Returns the command that checks.
 pub(super) fn command(site: &ClusterSite) -> String {
-    let hosts: Vec<String> = site.hosts.iter().map(|host| quoted_unless(host, |_| false)).collect();
+    let hosts: Vec<String> = site.hosts.iter().map(|host| always_quoted(host)).collect();
     format!("set -- {}\n{}{HOST_BASED}", hosts.join(" "), person::choose(site))
 }
 

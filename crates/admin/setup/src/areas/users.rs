@@ -3,7 +3,7 @@
 use super::AreaResult;
 use crate::site::{AllSeen, ClusterSite, UserSection};
 use homing_model::NodeSet;
-use homing_model::text::quoted_unless;
+use homing_model::text::always_quoted;
 use homing_steps::{Account, FactQuery, HostRequirement, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,8 @@ const FREE: std::ops::Range<u32> = 1000..60000;
 /// wanted one, `shell PATH` a program that exists. OWNER is a number, `absent` or `unknown`.
 fn command(site: &ClusterSite) -> String {
     let names: Vec<&str> = site.up.user.keys().map(String::as_str).collect();
-    let homes: Vec<String> =
-        site.up.user.iter().map(|(name, user)| quoted_unless(&home(name, user), |_| false)).collect();
-    let shells: Vec<String> = site.up.user.values().map(|user| quoted_unless(shell(user), |_| false)).collect();
+    let homes: Vec<String> = site.up.user.iter().map(|(name, user)| always_quoted(&home(name, user))).collect();
+    let shells: Vec<String> = site.up.user.values().map(|user| always_quoted(shell(user))).collect();
     format!(
         "o() {{ v=$(timeout -s KILL 10 stat -Lc %u -- \"$1\" 2>&1) || case $v in *'No such file'*) v=absent;; *) v=unknown;; esac; printf '\\t%s\\t%s\\n' \"$1\" \"$v\"; }}\n\
          for n in {}; do d=$(getent passwd \"$n\" | cut -d: -f6); [ -z \"$d\" ] || {{ printf 'own\\t%s' \"$n\"; o \"$d\"; }}; done\n\
