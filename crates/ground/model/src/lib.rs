@@ -2,8 +2,21 @@
 //! are arguments. A record has nanoseconds since the Unix epoch (`i64`), a duration is in microseconds.
 //!
 //! Main types: [`Task`] and [`Outcome`], [`FileLayout`], [`event::Event`], [`NodeSet`], and [`Failure`], the error
-//! that a user reads. [`graph`] orders tasks that wait for each other, [`shell`] quotes words for scripts, [`units`]
-//! prints sizes.
+//! that a user reads.
+//!
+//! | module | has |
+//! |---|---|
+//! | [`task`], [`graph`], [`resource`] | tasks and outcomes, which task waits for which, amounts of `gpu`. |
+//! | [`event`], [`live`] | records of the journal, data for programs that watch a run. |
+//! | [`exit`], [`failure`], [`signal`] | exit statuses, the error with its status, names of signals. |
+//! | [`text`] | bytes that are nearly always text, quoted for a shell or made printable. |
+//! | [`shell`] | functions of POSIX shell for scripts on hosts (`sh_own`, `sh_fresh`, `sh_digits`). |
+//! | [`fit`], [`units`], [`alike`] | tables, sizes and times for people, equal messages of hosts merged. |
+//! | [`document`], [`metrics`] | JSON documents, metrics for Prometheus. |
+//! | [`hostname`], [`nodeset`] | whether two names mean one host (this machine: `os::names`), sets of names. |
+//! | [`host`], [`energy`], [`links`] | facts and samples of hosts, their energy, the switches between them. |
+//! | [`layout`], [`change`] | where the bytes of a file are, changes that a command made. |
+//! | [`container`], [`folders`], [`rsync`] | programs that run containers, rules on paths, versions of rsync. |
 //!
 //! It does not: open files, start processes, or decide where a task runs (`place`).
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`clock`] | the monotonic clock for decisions, wall time for records. |
 //! | [`folder`] | folders of one user in shared places, locks on files, files written whole, a reserve of disk space. |
-//! | [`names`] | users, groups, homes, addresses of hosts, the command of ssh, the variables that travel with a task. |
+//! | [`names`] | users, groups, homes, names of this machine, the command of ssh, variables that travel with a task. |
 //! | [`process`] | descendants of a process: finds, signals and ends all of them, also by a guard. |
 //! | [`threads`] | threads, on systems that may refuse one more. |
 //!
