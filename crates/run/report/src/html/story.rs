@@ -6,6 +6,7 @@ use homing_model::{Event, HostSample, Outcome, TaskId};
 use std::collections::{BTreeMap, HashMap};
 
 /// One attempt at a task. Times are microseconds since the run's start.
+#[derive(Default)]
 pub(crate) struct Attempt<'a> {
     pub task: TaskId,
     pub attempt: u32,
@@ -85,6 +86,7 @@ impl<'a> Story<'a> {
         let mut story = Story { start_ns: events.first().map_or(0, |e| e.at_ns), ..Story::default() };
         story.number_hosts(events);
         let numbers: HashMap<&str, usize> = story.hosts.iter().enumerate().map(|(n, h)| (*h, n)).collect();
+        // `number_hosts` numbers the hosts of these events. A lost host may never have been up, and has no number then.
         let number = |host: &str| numbers[host];
         let mut open: HashMap<(TaskId, u32), usize> = HashMap::new();
         let mut last: BTreeMap<usize, &HostSample> = BTreeMap::new();
@@ -133,15 +135,10 @@ impl<'a> Story<'a> {
                         slot: *slot,
                         from: at,
                         to: at,
-                        outcome: None,
                         last: true,
                         planned: planned.as_ref(),
                         command: command.display(),
-                        wait_us: None,
-                        rchar: None,
-                        cpu_us: None,
-                        max_rss: None,
-                        error_line: None,
+                        ..Attempt::default()
                     });
                 }
                 EventKind::TaskEnded { task, attempt, outcome, start_ns, wall_us, io, io_wait, said, last, .. } => {
