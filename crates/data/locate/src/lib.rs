@@ -124,22 +124,27 @@ pub struct TreeLayouts {
 }
 
 /// Makes the file system of a mount. `depth` is the number of stacked file systems above it. A site's own locator
-/// comes first.
+/// comes first. The match names each kind: the compiler points here when one is added.
 fn file_system(first: &MountLine, lines: &[MountLine], depth: u8, own: &OwnLocators) -> Arc<dyn FileSystem> {
     if let Some(asked) = own.iter().find(|own| own.fstype == first.mount.fstype) {
         return Arc::new(own::LocatorCommand::new(asked));
     }
-    match FileSystemKind::of(&first.mount) {
+    let kind = FileSystemKind::of(&first.mount);
+    match kind {
         FileSystemKind::Gluster => Arc::new(gluster::Gluster::read(lines)),
         FileSystemKind::Moose => Arc::new(moosefs::Moose::new(lines)),
         FileSystemKind::Lustre => Arc::new(lustre::Lustre::read(first)),
         FileSystemKind::Ceph => Arc::new(ceph::Ceph::read(first)),
         FileSystemKind::Nfs => Arc::new(nfs::Nfs::new(lines)),
-        _ if homing_mounts::sshfs::is(&first.mount) => Arc::new(sshfs::Sshfs::read(first, lines)),
-        kind => match (stacked::Stacked::read(first, lines, depth, own), kind) {
-            (Some(stacked), _) => Arc::new(stacked),
-            (None, _) => disk::of(first, kind, drbd::has_copy(first)),
-        },
+        FileSystemKind::Sshfs => Arc::new(sshfs::Sshfs::read(first, lines)),
+        // Its source names no host; `Sshfs` explains that.
+        FileSystemKind::Other if homing_mounts::sshfs::is(&first.mount) => Arc::new(sshfs::Sshfs::read(first, lines)),
+        FileSystemKind::Local | FileSystemKind::Site | FileSystemKind::Other => {
+            match stacked::Stacked::read(first, lines, depth, own) {
+                Some(stacked) => Arc::new(stacked),
+                None => disk::of(first, kind, drbd::has_copy(first)),
+            }
+        }
     }
 }
 

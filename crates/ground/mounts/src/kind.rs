@@ -10,7 +10,8 @@ const OTHERS: [&str; 15] = [
     "9p", "acfs", "afs", "beegfs", "cifs", "cvfs", "gfs2", "gpfs", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3",
     "virtiofs", "wekafs",
 ];
-/// Types that look like FUSE but belong to this host: its own disks, or no files at all.
+/// Types that look like FUSE but belong to this host: its own disks, or no files at all. Types that are neither here
+/// nor FUSE belong to this host too.
 const OWN_FUSE: [&str; 8] = [
     "fuseblk",
     "fusectl",
@@ -21,18 +22,29 @@ const OWN_FUSE: [&str; 8] = [
     "fuse.snapfuse",
     "fuse.squashfuse",
 ];
-const GLUSTER: [&str; 2] = ["fuse.glusterfs", "glusterfs"];
-const MOOSE: [&str; 3] = ["fuse.mfs", "fuse.moosefs", "moosefs"];
-const NFS: [&str; 2] = ["nfs", "nfs4"];
-const LUSTRE: &str = "lustre";
-const CEPH: [&str; 2] = [ceph::KERNEL, ceph::FUSE];
+
+/// All kinds, in the order in which [`FileSystemKind::of`] compares their types with that of a mount.
+const KINDS: [FileSystemKind; FileSystemKind::Other as usize + 1] = [
+    FileSystemKind::Gluster,
+    FileSystemKind::Moose,
+    FileSystemKind::Lustre,
+    FileSystemKind::Ceph,
+    FileSystemKind::Nfs,
+    FileSystemKind::Sshfs,
+    FileSystemKind::Local,
+    FileSystemKind::Site,
+    FileSystemKind::Other,
+];
 
 /// Returns extended regular expressions for scripts on hosts without homing. The first matches types that other hosts
 /// may see; the second matches the types among them that still belong to one host.
 pub fn network_patterns() -> [String; 2] {
-    let one_of = |types: &[&str]| types.join("|").replace('.', "[.]");
-    let named = one_of(&[&GLUSTER[..], &MOOSE, &NFS, &[LUSTRE, ceph::KERNEL], &OTHERS].concat());
-    [format!("^({named}|fuse.*)$"), format!("^({})$", one_of(&OWN_FUSE))]
+    let one_of = |types: Vec<&str>| types.join("|").replace('.', "[.]");
+    let types = KINDS.into_iter().filter(|kind| kind.is_network()).flat_map(FileSystemKind::types);
+    // The pattern matches each type of FUSE by its beginning.
+    let named = types.copied().filter(|fstype| !fstype.starts_with("fuse")).collect();
+    let own = FileSystemKind::Local.types().to_vec();
+    [format!("^({}|fuse.*)$", one_of(named)), format!("^({})$", one_of(own))]
 }
 
 /// The kind of a file system.
@@ -55,29 +67,40 @@ pub enum FileSystemKind {
     /// A file system of unknown type for which the site has named a command that finds the bytes. The mount table
     /// does not show this; only the code that has the command knows it.
     Site,
-    /// Any other file system whose files other hosts may see. homing can neither find its bytes nor compare two of
+    /// Any other file system whose files other hosts may see. It is the last kind: the compiler counts `KINDS` by it. homing can neither find its bytes nor compare two of
     /// its mounts.
     Other,
 }
 
 impl FileSystemKind {
+    /// Returns the types in the mount table by which a mount of this kind is recognized.
+    fn types(self) -> &'static [&'static str] {
+        match self {
+            FileSystemKind::Gluster => &["fuse.glusterfs", "glusterfs"],
+            FileSystemKind::Moose => &["fuse.mfs", "fuse.moosefs", "moosefs"],
+            FileSystemKind::Lustre => &["lustre"],
+            FileSystemKind::Ceph => &[ceph::KERNEL, ceph::FUSE],
+            FileSystemKind::Nfs => &["nfs", "nfs4"],
+            FileSystemKind::Sshfs => &[SSHFS],
+            FileSystemKind::Local => &OWN_FUSE,
+            // No type of the mount table: the site names it.
+            FileSystemKind::Site => &[],
+            FileSystemKind::Other => &OTHERS,
+        }
+    }
+
     /// Returns the kind by the type and the source in the mount table.
     pub fn of(mount: &Mount) -> FileSystemKind {
-        match mount.fstype.as_str() {
-            "fuse" if mount.source.0.starts_with(MOOSEFS) => FileSystemKind::Moose,
-            LUSTRE => FileSystemKind::Lustre,
-            gluster if GLUSTER.contains(&gluster) => FileSystemKind::Gluster,
-            moose if MOOSE.contains(&moose) => FileSystemKind::Moose,
-            ceph if CEPH.contains(&ceph) => FileSystemKind::Ceph,
-            nfs if NFS.contains(&nfs) => FileSystemKind::Nfs,
-            SSHFS if names_a_host(&mount.source.0) => FileSystemKind::Sshfs,
-            other if OTHERS.contains(&other) => FileSystemKind::Other,
-            own if OWN_FUSE.contains(&own) => FileSystemKind::Local,
-            // Authors of FUSE file systems choose any name.
-            fuse if fuse.starts_with("fuse") => FileSystemKind::Other,
-            // Includes `autofs`: the file system that automount mounts later has a line of its own.
-            _ => FileSystemKind::Local,
+        let fstype = mount.fstype.as_str();
+        match fstype {
+            "fuse" if mount.source.0.starts_with(MOOSEFS) => return FileSystemKind::Moose,
+            SSHFS if !names_a_host(&mount.source.0) => return FileSystemKind::Other,
+            _ => {}
         }
+        // Authors of FUSE file systems choose any name. Local includes `autofs`: the file system that automount
+        // mounts later has a line of its own.
+        let unknown = if fstype.starts_with("fuse") { FileSystemKind::Other } else { FileSystemKind::Local };
+        KINDS.into_iter().find(|kind| kind.types().contains(&fstype)).unwrap_or(unknown)
     }
 
     /// Whether other hosts may see the same files.
@@ -156,6 +179,22 @@ mod tests {
         }
         // The line in the lab's /proc/mounts with the packaged client.
         assert_eq!(FileSystemKind::of(&mount("/data", "fuse", "mfs#10.77.1.1:9421")), FileSystemKind::Moose);
+    }
+
+    #[test]
+    fn each_type_of_a_kind_is_recognized_and_in_the_patterns() {
+        let mut seen: Vec<&str> = Vec::new();
+        let [network, own] = network_patterns();
+        for kind in KINDS {
+            for fstype in kind.types() {
+                assert_eq!(FileSystemKind::of(&mount("/d", fstype, "n1:/d")), kind, "{fstype}");
+                let pattern = if kind.is_network() { &network } else { &own };
+                let is_there = pattern.split(['(', '|', ')']).any(|one| one.replace("[.]", ".") == *fstype);
+                assert!(is_there || (kind.is_network() && fstype.starts_with("fuse")), "{fstype}: {pattern}");
+                assert!(!seen.contains(fstype), "{fstype} is of two kinds");
+                seen.push(fstype);
+            }
+        }
     }
 
     #[test]
