@@ -144,20 +144,22 @@ fn gpu_cell(gpus: u64, facts: &HostFacts) -> String {
     }
 }
 
+/// Cells of a row: name, status, cores, the load indices, processors of graphics, and the limit of tasks.
+const CELLS: usize = 3 + columns::COUNT + 2;
+
 /// Formats the rows in columns of fixed widths, so that those of --watch stay in place. A narrow terminal gets columns
 /// as wide as their cells.
-fn table(rows: &[[String; 14]]) -> String {
-    let line = |row: &[String; 14]| {
+fn table(rows: &[[String; CELLS]]) -> String {
+    let line = |row: &[String; CELLS]| {
         let [name, status, cores, rest @ .., gpus, limit] = row;
         let optional = |cell: &String| if cell.is_empty() { String::new() } else { format!("{cell:>8}") };
-        let rest: [&String; 9] = std::array::from_fn(|at| &rest[at]);
         let (gpus, limit) = (optional(gpus), optional(limit));
         let line = format!("{name:<18} {status:>8} {cores:>5}{}{gpus}{limit}", columns::line(rest));
         line.trim_end().to_string() + "\n"
     };
     let whole: String = rows.iter().map(line).collect();
     match fit::exceeded(&whole, progress::columns()) {
-        Some(most) => fit::aligned(rows, 1..14, Some(most)),
+        Some(most) => fit::aligned(rows, 1..CELLS, Some(most)),
         None => whole,
     }
 }
@@ -169,9 +171,9 @@ fn print_table(
     cluster: &Cluster,
     is_off: impl Fn(&str, &HostReading) -> bool,
 ) {
-    let row = |first: [&str; 3], rest: [String; 9], last: [String; 2]| -> [String; 14] {
-        let cells: Vec<String> = first.into_iter().map(String::from).chain(rest).chain(last).collect();
-        cells.try_into().expect("3, 9 and 2 are 14")
+    let row = |first: [&str; 3], rest: [String; columns::COUNT], last: [String; 2]| -> [String; CELLS] {
+        let mut cells = first.into_iter().map(String::from).chain(rest).chain(last);
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
     };
     let known = |(name, answer): (&String, &HostReading)| {
         answer.as_ref().map_or(0, |(facts, ..)| gpus_of(name, facts, cluster))
@@ -180,7 +182,7 @@ fn print_table(
     let has_gpus = gpus.iter().any(|gpus| *gpus > 0);
     let head = if limits.is_empty() { String::new() } else { "limit".into() };
     let gpu_head = if has_gpus { "gpus".to_string() } else { String::new() };
-    let mut rows = vec![row(["HOST_NAME", "status", "cores"], columns::NAMES.map(String::from), [gpu_head, head])];
+    let mut rows = vec![row(["HOST_NAME", "status", "cores"], columns::names(), [gpu_head, head])];
     for ((name, answer), gpus) in names.iter().zip(answers).zip(gpus) {
         let Ok((facts, first, last)) = answer else {
             let status = if is_off(name, answer) { "off" } else { "unavail" };

@@ -150,7 +150,7 @@ fn every_message_of_a_leader_has_its_row() {
 
 /// Checks that the document has each field of `homing check --json` and each metric.
 #[test]
-fn a_check_has_the_fields_that_are_told() {
+fn fields_of_a_check_are_documented() {
     let state = tempfile::tempdir().unwrap();
     let homing = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
@@ -171,7 +171,7 @@ fn a_check_has_the_fields_that_are_told() {
 }
 
 #[test]
-fn metrics_of_usage_are_those_that_are_told() {
+fn metrics_of_usage_are_documented() {
     let runs = tempfile::tempdir().unwrap();
     std::fs::write(runs.path().join("cluster.toml"), "[cost]\nhost_hour = 1.0\ncurrency = \"EUR\"\n").unwrap();
     let metrics = runs.path().join("homing.prom");
@@ -192,7 +192,7 @@ fn metrics_of_usage_are_those_that_are_told() {
 
 /// Compares the keys that the program prints with those of the table.
 #[test]
-fn json_outputs_have_the_fields_that_are_told() {
+fn json_outputs_have_the_documented_fields() {
     let runs = tempfile::tempdir().unwrap();
     let homing = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
@@ -230,4 +230,19 @@ fn json_outputs_have_the_fields_that_are_told() {
         told.sort();
         assert_eq!(found, told, "{member}");
     }
+}
+
+/// Compares the head of `homing hosts` with the example in the manual. `json_outputs_have_the_documented_fields`
+/// compares its members with docs/formats.md.
+#[test]
+fn the_example_of_hosts_has_all_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+    let done = command.arg("hosts").env("HOMING_RUNS", folder.path()).current_dir(folder.path()).output().unwrap();
+    let printed = String::from_utf8(done.stdout).unwrap();
+    // Only hosts with graphics processors have that column.
+    let head: Vec<&str> = printed.lines().next().unwrap().split_whitespace().filter(|name| *name != "gpus").collect();
+    let page = std::fs::read_to_string(root().join("docs/manual/install.md")).unwrap();
+    let example = page.lines().find(|line| line.starts_with("    HOST_NAME")).unwrap();
+    assert_eq!(example.split_whitespace().collect::<Vec<_>>(), head, "the example in docs/manual/install.md");
 }

@@ -33,17 +33,20 @@ fn at_once(record: &SampleRecord) -> Indices {
     Indices { r1m: indices.r1m, mem: indices.mem, ..Indices::default() }
 }
 
+/// Cells of a row: time, host and the load indices.
+const CELLS: usize = 2 + columns::COUNT;
+
 /// Returns a table of all hosts, sorted by time.
 pub fn text(hosts: &[(&String, &Vec<SampleRecord>)], columns: Option<usize>) -> String {
     let mut all: Vec<HistoryRow> = hosts.iter().flat_map(|(host, records)| rows(host, records)).collect();
     all.sort_by_key(|row| row.at_ns);
-    let head = row_of(["TIME", "HOST"].map(String::from), columns::NAMES.map(String::from));
+    let head = row_of(["TIME", "HOST"].map(String::from), columns::names());
     let row = |row: &HistoryRow| row_of([minute(row.at_ns), shown(row.host)], columns::cells(&row.indices));
-    let cells: Vec<[String; 11]> = std::iter::once(head).chain(all.iter().map(row)).collect();
-    if all.is_empty() { String::new() } else { aligned(&cells, 2..11, columns) }
+    let cells: Vec<[String; CELLS]> = std::iter::once(head).chain(all.iter().map(row)).collect();
+    if all.is_empty() { String::new() } else { aligned(&cells, 2..CELLS, columns) }
 }
 
-fn row_of(first: [String; 2], rest: [String; 9]) -> [String; 11] {
+fn row_of(first: [String; 2], rest: [String; columns::COUNT]) -> [String; CELLS] {
     let mut all = first.into_iter().chain(rest);
     std::array::from_fn(|_| all.next().unwrap_or_default())
 }
