@@ -54,5 +54,5 @@ pub use results::{ResultPaths, ResultsOption};
 pub use shell::command_from_line;
 pub use skip::{Freshness, Stale, freshness};
 pub use slot::{SLOT_TOKEN, fill_slot};
-pub use strings::Replacements;
+pub use strings::{Replacements, own_replacements};
 pub use tasks_file::offered;

@@ -84,6 +84,24 @@ const NOT_PLUS: &[(&str, &str)] = &[
 const OWN: &[(&str, &[u8])] =
     &[("", b"{}"), ("$_=$job->seq()", b"{#}"), ("$_=$job->slot()", b"{%}"), ("$_=dirname($_)", b"{//}")];
 
+/// GNU parallel's own operations on a value, between the braces. A position or the name of a column may precede them.
+const OPERATIONS: [(&str, ValueOperation); 5] = [
+    ("", ValueOperation::Whole),
+    (".", ValueOperation::NoExtension),
+    ("/", ValueOperation::Base),
+    ("//", ValueOperation::Directory),
+    ("/.", ValueOperation::BaseNoExtension),
+];
+
+/// GNU parallel's own strings that are no operations on a value, between the braces.
+const NUMBERS: [(&str, ReplacementPart); 2] = [("#", ReplacementPart::Seq), ("%", ReplacementPart::Slot)];
+
+/// Returns GNU parallel's own replacement strings, in braces.
+pub fn own_replacements() -> Vec<String> {
+    let operations = OPERATIONS.iter().map(|(name, _)| *name);
+    operations.chain(NUMBERS.iter().map(|(name, _)| *name)).map(|name| format!("{{{name}}}")).collect()
+}
+
 fn base(value: &[u8]) -> &[u8] {
     value.rsplit(|&b| b == b'/').next().unwrap_or_default()
 }
@@ -113,14 +131,7 @@ fn directory(value: &[u8]) -> &[u8] {
 
 impl ValueOperation {
     fn own(text: &[u8]) -> Option<ValueOperation> {
-        Some(match text {
-            b"" => ValueOperation::Whole,
-            b"." => ValueOperation::NoExtension,
-            b"/" => ValueOperation::Base,
-            b"//" => ValueOperation::Directory,
-            b"/." => ValueOperation::BaseNoExtension,
-            _ => return None,
-        })
+        OPERATIONS.into_iter().find(|(name, _)| name.as_bytes() == text).map(|(_, operation)| operation)
     }
 
     fn plus(text: &[u8]) -> Option<ValueOperation> {
@@ -239,7 +250,7 @@ impl Strings {
     fn column(&self, inner: &[u8]) -> Option<ReplacementPart> {
         let (at, rest) = self.columns.iter().enumerate().find_map(|(at, name)| {
             let rest = inner.strip_prefix(name.as_slice()).filter(|_| !name.is_empty())?;
-            [&b""[..], b"/", b"//", b".", b"/."].contains(&rest).then_some((at, rest))
+            OPERATIONS.iter().any(|(name, _)| name.as_bytes() == rest).then_some((at, rest))
         })?;
         self.op(rest).map(|op| ReplacementPart::One(at as i64 + 1, op))
     }
@@ -249,10 +260,11 @@ impl Strings {
         if let Some(part) = self.column(inner) {
             return Some(part);
         }
+        if let Some((_, part)) = NUMBERS.into_iter().find(|(name, _)| name.as_bytes() == inner) {
+            let is_gone = self.gone.iter().any(|own| &own[1..own.len() - 1] == inner);
+            return (!is_gone).then_some(part);
+        }
         match inner {
-            b"#" | b"%" if self.gone.iter().any(|own| &own[1..2] == inner) => return None,
-            b"#" => return Some(ReplacementPart::Seq),
-            b"%" => return Some(ReplacementPart::Slot),
             b"##" if self.plus => return Some(ReplacementPart::Total),
             b"0#" if self.plus => return Some(ReplacementPart::PaddedSeq),
             b"slot" if self.plus => return Some(ReplacementPart::Slot),
@@ -374,6 +386,19 @@ mod tests {
                 assert_eq!(taken(&op, value), want.as_bytes(), "{op:?} of {value}");
             }
         }
+    }
+
+    #[test]
+    fn each_own_operation_has_a_position_and_a_column() {
+        let strings = Strings::new(&Replacements::default(), vec![b"name".to_vec()], None).unwrap();
+        for (operation, _) in OPERATIONS {
+            for text in [format!("{{{operation}}}"), format!("{{2{operation}}}"), format!("{{name{operation}}}")] {
+                let parts = strings.parts(text.as_bytes()).unwrap();
+                let is_one = matches!(&parts[..], [ReplacementPart::All(_) | ReplacementPart::One(..)]);
+                assert!(is_one, "{text}: {parts:?}");
+            }
+        }
+        assert!(own_replacements().iter().all(|own| strings.braced(own.as_bytes()).is_some()));
     }
 
     #[test]
