@@ -1,10 +1,22 @@
-# An index of what can be done here.
-.PHONY: build dist wheel dist-test test test-lab lab-packages bench fuzz campaign
+# An index of what can be done here; `make help` prints it. Plain `make` builds, as packagers expect.
+.PHONY: build help pages dist wheel dist-test test test-lab lab-packages bench fuzz campaign
 
-# homing and homing-host, then homing-admin, whose feature would make the first two larger.
+# The release: homing and homing-host, then homing-admin, whose feature would make the first two larger.
 build:
 	cargo build --release -p homing --no-default-features --features hdfs
 	cargo build --release -p homing --bin homing-admin
+
+# Prints each target with the comment above it.
+help:
+	@awk '/^#/ { text = text substr($$0, 2) "\n" } /^[a-z-]+:/ { split($$0, name, ":"); printf "make %s\n%s", name[1], text } \
+	  /^$$|^[a-z-]+:/ { text = "" }' Makefile
+
+# Writes each page and list that a test compares with the program: reference, keys, codes, options, ceilings of style.
+PAGES = documents::reference_is_the_help cluster_keys::the_list_of_keys_of_the_cluster_file_is_whole manual \
+  grammar::tests::the_page_of_options_is_the_grammar cmd::exec::own::tests::the_manual_has_all_options \
+  language::faults_of_style_only_fall
+pages:
+	UPDATE=1 cargo test --workspace --no-fail-fast --lib --test recorded --test local -- --exact $(PAGES)
 
 # Static programs, .deb, .rpm, archive and SHA256SUMS in target/packages.
 dist:
@@ -26,10 +38,11 @@ test: lab-packages
 test-lab: lab-packages
 	tests/lab $(ONLY)
 
-# The packages of the lab, on Debian and as root; elsewhere the tests that need one are left out.
+# Installs the packages of the lab, on Debian and as root; elsewhere the tests that need one are left out.
 lab-packages:
 	tests/packages
 
+# Measures, beside the peers.
 bench:
 	bench/run
 

@@ -23,7 +23,7 @@ pub fn explained(code: &Code) -> String {
 pub fn manual() -> String {
     let mut text = String::from(
         "# Codes of `homing check`\n\nYou need this page to look up a code. `homing check --explain CODE` prints one of these rows. \
-         [check.md](check.md)\ndescribes the command.\n\nGenerated; `UPDATE=1 cargo test -p homing-check manual`.\n",
+         [check.md](check.md)\ndescribes the command.\n\nGenerated; `make pages`.\n",
     );
     for area in Area::ALL {
         let mut codes: Vec<&Code> = all_codes().filter(|c| c.area() == area).collect();

@@ -386,7 +386,7 @@ fn every_code_is_planted_here_and_has_a_name_of_its_own() {
     let codes: Vec<&str> = all_codes().map(|code| code.name).collect();
     let of_volumes = |name: &&&str| name.starts_with("HC-VOL");
     let missing: Vec<_> = codes.iter().filter(|n| !of_volumes(n)).filter(|n| !text.contains(**n)).collect();
-    assert!(missing.is_empty(), "{missing:?}");
+    assert!(missing.is_empty(), "add a row to FAULTS in this file, or a test that has the code, for {missing:?}");
     assert_eq!(codes.iter().collect::<BTreeSet<_>>().len(), codes.len());
 }
 
@@ -449,7 +449,7 @@ fn manual() {
         std::fs::write(&file, &page).unwrap();
     }
     let told = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(told == page, "docs/manual/check-codes.md is old: UPDATE=1 cargo test -p homing-check manual");
+    assert!(told == page, "docs/manual/check-codes.md is not the checks' codes; `make pages` writes it");
 }
 
 /// The mode of a file is changed by its owner alone. A line that others would run in vain, or root in a folder of

@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_page_of_options_is_the_grammar() {
-        let head = "# Options of LSF's commands\n\nGenerated; `UPDATE=1 cargo test -p homing-lsf grammar`. A refused option \
+        let head = "# Options of LSF's commands\n\nGenerated; `make pages`. A refused option \
                     ends the command with this line.\n";
         let page = ALL.iter().fold(head.to_string(), |page, (command, grammar)| page + &table(command, grammar));
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(3).unwrap().join("docs/lsf-options.md");
@@ -418,7 +418,7 @@ mod tests {
         }
         assert!(
             std::fs::read_to_string(&file).unwrap_or_default() == page,
-            "UPDATE=1 cargo test -p homing-lsf grammar"
+            "docs/lsf-options.md is not the grammar of this file; `make pages` writes it"
         );
     }
 

@@ -61,7 +61,8 @@ fn a_run_looks_as_it_did_on_screens_of_three_sizes() {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, &seen).unwrap();
         }
-        assert_eq!(seen, std::fs::read_to_string(&path).unwrap(), "{path}");
+        let written = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(seen, written, "{path}: UPDATE=1 cargo test --workspace --lib screens_of_three_sizes");
     }
 }
 

@@ -37,5 +37,5 @@ pub fn compare(page: &str, mark: &str, command: &Command, absent: &[PeerOption])
         std::fs::write(&file, &wanted).unwrap();
     }
     let there = std::fs::read_to_string(&file).unwrap();
-    assert!(there == wanted, "{page} differs from the options: UPDATE=1 cargo test -p homing --lib peer");
+    assert!(there == wanted, "{page} differs from the options; `make pages` writes it");
 }

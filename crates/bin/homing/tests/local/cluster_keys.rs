@@ -95,7 +95,7 @@ fn table((title, of, file, name): &(&str, &str, &str, &str)) -> String {
 
 #[test]
 fn the_list_of_keys_of_the_cluster_file_is_whole() {
-    let head = "# Keys of the cluster file\n\nGenerated; `UPDATE=1 cargo test -p homing cluster_keys`. \
+    let head = "# Keys of the cluster file\n\nGenerated; `make pages`. \
                 [How it is written](manual/cluster.md).\n";
     let page = root().join("docs/cluster-keys.md");
     let wanted = SECTIONS.iter().map(table).fold(head.to_string(), |page, table| page + "\n" + &table);
@@ -103,7 +103,7 @@ fn the_list_of_keys_of_the_cluster_file_is_whole() {
         std::fs::write(&page, &wanted).unwrap();
     }
     let now = std::fs::read_to_string(&page).unwrap_or_default();
-    assert!(now == wanted, "docs/cluster-keys.md is not what is read: UPDATE=1 cargo test -p homing cluster_keys");
+    assert!(now == wanted, "docs/cluster-keys.md is not what is read; `make pages` writes it");
 }
 
 /// Returns the lines of the example file with each example switched on. An example begins with a `#` without a blank.

@@ -52,14 +52,44 @@ fn write_help(words: &mut Vec<String>, page: &mut String) {
 
 #[test]
 fn reference_is_the_help() {
-    let mut page = String::from("# Command reference\n\nGenerated; `UPDATE=1 cargo test -p homing reference`.\n");
+    let mut page = String::from("# Command reference\n\nGenerated; `make pages`.\n");
     write_help(&mut Vec::new(), &mut page);
     let file = root().join("docs/reference.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&file, &page).unwrap();
     }
     let told = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(told == page, "docs/reference.md is not what --help says: UPDATE=1 cargo test -p homing reference");
+    assert!(told == page, "docs/reference.md is not what --help says; `make pages` writes it");
+}
+
+/// `make pages` runs tests by their whole names; a name that is no test would write nothing.
+#[test]
+fn make_pages_writes_all_pages() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    let (_, rest) = makefile.split_once("\nPAGES =").unwrap();
+    let (names, _) = rest.split_once("\npages:").unwrap();
+    let names: Vec<&str> = names.split_whitespace().filter(|word| *word != "\\").collect();
+    let sources = crate::language::files(&root().join("crates"), "rs");
+    let texts: Vec<String> = sources.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    for name in &names {
+        let test = format!("#[test]\nfn {}() {{", name.rsplit("::").next().unwrap());
+        let is_test = texts.iter().any(|text| text.replace("\n    ", "\n").contains(&test));
+        assert!(is_test, "{name} in PAGES of the Makefile is no test");
+    }
+    let writers = texts.iter().filter(|text| text.contains(&["var_os(\"UP", "DATE\")"].concat())).count();
+    // CONTRIBUTING.md names the other two: the transcripts of scenarios, and the screens of `homing top`.
+    assert_eq!(writers, names.len() + 2, "add a test that writes a page to PAGES of the Makefile");
+}
+
+/// The help of `run` has a line for each string, and the page on GNU parallel lists them.
+#[test]
+fn each_replacement_string_is_documented() {
+    let run = help(&["run"]);
+    let page = std::fs::read_to_string(root().join("docs/manual/parallel.md")).unwrap();
+    for own in homing_batch::own_replacements() {
+        assert!(run.contains(&format!("{own}  ")), "{own}: no line in src/help/examples.txt, under `== run`");
+        assert!(page.contains(&format!("`{own}`")), "{own}: not in docs/manual/parallel.md");
+    }
 }
 
 /// Returns the Markdown files of one folder of the project, by path below its root, with their text.

@@ -355,7 +355,7 @@ fn scenarios_are_played_as_they_are_written() {
         if std::env::var_os("UPDATE").is_some() {
             std::fs::write(&path, played).unwrap();
         } else {
-            assert_eq!(played, script, "{}: UPDATE=1 cargo test -p homing-dispatch scenarios", path.display());
+            assert_eq!(played, script, "{}: UPDATE=1 cargo test --workspace --lib scenarios_are", path.display());
         }
     }
 }
