@@ -41,6 +41,12 @@ impl fmt::Display for VolumeChange {
 }
 
 impl VolumeChange {
+    /// Whether a part of it changes neither the definition of the volume nor its mounts: there is nothing to undo, and
+    /// a repetition is a new change.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        *self == VolumeChange::Heal
+    }
+
     /// Reads the text in records of homing 0.1. Only the last blank separates a number: a path may contain others.
     fn of_text(text: &str) -> Option<VolumeChange> {
         let (verb, rest) = text.split_once(' ')?;
@@ -84,6 +90,14 @@ mod tests {
 
     fn read(json: &str) -> Option<VolumeChange> {
         kept(&mut serde_json::Deserializer::from_str(json)).ok()
+    }
+
+    #[test]
+    fn a_heal_that_failed_is_no_interrupted_change() {
+        assert!(VolumeChange::Heal.leaves_nothing());
+        for change in [VolumeChange::Create, VolumeChange::Rebalance, VolumeChange::DrainHost { host: "n1".into() }] {
+            assert!(!change.leaves_nothing(), "{change}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use crate::drive::{Drive, PlanResult};
 use crate::moosefs::goals::{self, Goals};
+use crate::refuse::of_silent;
 use crate::{
     Danger, Observed, Refusal, Spec, StorageFolder, VolumeChange, VolumeKind, VolumeRecord, adopt, folder, gluster,
     lustre, moosefs, mounts, nfs,
@@ -67,13 +68,19 @@ impl Drive {
 
     /// Mounts on more hosts; if none are named, on all hosts of the volume.
     pub fn mount(&self, record: &mut VolumeRecord, hosts: Option<Vec<String>>) -> ChangeResult {
-        for host in hosts.unwrap_or_default() {
-            if !record.spec.clients.contains(&host) {
-                record.spec.clients.push(host);
+        let named = hosts.unwrap_or_default();
+        for host in &named {
+            if !record.spec.clients.contains(host) {
+                record.spec.clients.push(host.clone());
             }
         }
-        self.converge(record, &VolumeChange::Mount, true, &mounts::mount)?;
-        Ok(None)
+        self.converge(record, &VolumeChange::Mount, true, &|spec, seen, allowed| {
+            let silent = of_silent(seen, |host| named.iter().any(|name| name == host));
+            if silent.is_empty() { mounts::mount(spec, seen, allowed) } else { Err(silent) }
+        })?;
+        let Spec { name, mount, clients, .. } = &record.spec;
+        let set: NodeSet = if named.is_empty() { clients } else { &named }.iter().cloned().collect();
+        Ok(Some(format!("volume {name} is mounted at {mount} on {set}")))
     }
 
     /// Unmounts; if no hosts are named, on all hosts of the volume.
@@ -82,7 +89,8 @@ impl Drive {
         let what = VolumeChange::Unmount { hosts: gone.clone() };
         self.converge(record, &what, true, &|spec, seen, _| Ok(mounts::unmount(spec, seen, &gone)))?;
         self.kept(record, |record| record.spec.clients.retain(|c| !gone.contains(c)))?;
-        Ok(None)
+        let set: NodeSet = gone.into_iter().collect();
+        Ok(Some(format!("volume {} is not mounted on {set}", record.spec.name)))
     }
 
     /// Adds space.
@@ -209,8 +217,11 @@ impl Drive {
         Ok(None)
     }
 
-    /// Brings copies up to date.
+    /// Brings copies up to date, also while another change is interrupted: that may need it.
     pub fn heal(&self, record: &mut VolumeRecord, full: bool) -> ChangeResult {
+        let mut beside = VolumeRecord::unwritten(record.spec.clone());
+        let interrupted = record.pending.as_ref().is_some_and(|pending| pending.what != VolumeChange::Heal);
+        let record = if interrupted { &mut beside } else { record };
         self.converge(record, &VolumeChange::Heal, true, &|spec, seen, _| match spec.kind {
             VolumeKind::Gluster => gluster::heal(spec, seen, full),
             VolumeKind::Moosefs => moosefs::heal(spec, seen),

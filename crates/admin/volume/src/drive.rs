@@ -3,16 +3,20 @@
 use crate::execute::{self, PlanEvent, Stopped};
 use crate::{
     CommandPhase, Danger, HostFacts, Observed, Refusal, Spec, Then, VolumeChange, VolumePlan, VolumeRecord, adopt,
-    folder, gluster, shown,
+    folder, gluster, needs, shown,
 };
 use homing_model::{Failure, NodeSet, alike};
 use homing_os::folder::lock;
 use homing_steps::{Executor, SshExecutor};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs::File;
 
 /// Rounds of observing and planning before homing reports that they lead nowhere.
 const ROUNDS: usize = 12;
+
+/// A volume whatever its name.
+const ANY: &str = "any volume";
 
 /// Requests consent to a change, with its name and a summary of its plan; an error means no.
 pub type Confirm = Box<dyn Fn(&str, &str) -> Result<(), Failure>>;
@@ -88,32 +92,34 @@ impl Drive {
             return Ok(record);
         }
         let hosts = hosts()?;
-        let missing = || {
-            let failure = Failure::usage(format!("homing knows no volume {name}"));
-            failure.hint(format!("homing volume list shows the known volumes; -w 'n[1-4]' {name} queries hosts"))
-        };
+        let mut known: BTreeSet<String> = VolumeRecord::names(&folder).into_iter().collect();
         if hosts.is_empty() {
-            return Err(missing());
+            return Err(no_volume(name, &known));
         }
         let (found, seen) = self.adopted(name, &hosts);
         let found = found.map(|spec| VolumeRecord::found(&folder, spec, &hosts));
-        found.ok_or_else(|| self.why_unknown(&format!("a volume {name}"), &hosts, &seen).unwrap_or_else(missing))
+        found.ok_or_else(|| {
+            known.extend(seen.volume_names());
+            let stray = || of_stray(name, &seen);
+            let unknown = || self.why_unknown(&format!("a volume {name}"), &hosts, &seen);
+            stray().or_else(unknown).unwrap_or_else(|| no_volume(name, &known))
+        })
     }
 
     /// Returns why hosts reported no volumes at all; `None` if they have none.
     pub fn why_none(&self, hosts: &[String]) -> Option<Failure> {
         let seen = execute::observe(&self.executor, &adopt::unknown("any", hosts), hosts, &[]);
-        self.why_unknown("any volume", hosts, &seen)
+        self.why_unknown(ANY, hosts, &seen)
     }
 
     /// Returns a failure with the hosts that could not report whether they have a volume.
     fn why_unknown(&self, what: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
         let (silent, without) = (alike::folded(seen.silent()), self.not_root(hosts));
-        let stopped = without_daemon(seen);
+        let stopped = without_daemon(seen, what == ANY);
         let hint = match () {
             () if !without.is_empty() => "--sudo, if you may use sudo there",
             () if !silent.is_empty() => "homing exec -w HOSTS true",
-            () => "systemctl start glusterd there",
+            () => "homing exec -w HOSTS 'systemctl start glusterd'",
         };
         let why = [silent, without, stopped.into_iter().collect()].concat().join("; ");
         let text = format!("homing cannot determine whether {what} exists: {why}");
@@ -152,16 +158,24 @@ impl Drive {
         if acts {
             self.need_root(what, &record.spec.hosts())?;
         }
+        // A change that is begun or continued without a daemon stops halfway, and blocks the repair.
+        let seen = self.observe(&record.spec, &record.spec.hosts());
+        let needs = needs::refusals(what, &record.spec, &seen);
+        if !needs.is_empty() {
+            return Err(refused(what, &record.spec, &needs));
+        }
+        let mut fresh = Some(seen);
         // A plan whose second half cannot be derived from the hosts is finished as it was recorded.
         let mut confirmed = false;
         if acts && *what != VolumeChange::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
             self.confirm_pending(record)?;
             confirmed = true;
+            fresh = None;
             let then = self.carry_on(record)?;
             self.wait(&record.spec, &then)?;
         }
         for _ in 0..ROUNDS {
-            let seen = self.observe(&record.spec, &record.spec.hosts());
+            let seen = fresh.take().unwrap_or_else(|| self.observe(&record.spec, &record.spec.hosts()));
             let plan = planner(&record.spec, &seen, &self.allowed).map_err(|r| refused(what, &record.spec, &r))?;
             if !acts {
                 (self.manner.show)(&text(&plan));
@@ -229,6 +243,10 @@ impl Drive {
     fn stopped(&self, record: &mut VolumeRecord, what: Option<&VolumeChange>, stopped: &Stopped) -> Failure {
         let shown = what.map(VolumeChange::to_string).unwrap_or_default();
         let failure = Failure::system(format!("{shown} stopped: {}", stopped.why));
+        if what.is_some_and(VolumeChange::leaves_nothing) {
+            let status = format!("homing volume status {}", record.spec.name);
+            return record.finish().map_or_else(Failure::system, |()| failure.hint(status));
+        }
         if stopped.at_the_start
             && what != Some(&VolumeChange::Create)
             && execute::undo(&self.executor, record, &mut |_| {}).is_empty()
@@ -278,9 +296,26 @@ impl Drive {
     }
 }
 
-/// Returns the hosts with GlusterFS whose daemon does not run: they cannot report their volumes.
-fn without_daemon(seen: &Observed) -> Option<String> {
-    let is_stopped = |facts: &HostFacts| facts.programs.contains("glusterd") && !facts.active.contains("glusterd");
+/// Returns the failure for a volume that neither this machine nor a host knows.
+fn no_volume(name: &str, known: &BTreeSet<String>) -> Failure {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let known = if known.is_empty() { String::new() } else { format!("; volumes: {}", known.join(", ")) };
+    let failure = Failure::usage(format!("homing knows no volume {name}{known}"));
+    failure.hint(format!("homing volume list shows the known volumes; -w 'n[1-4]' {name} queries hosts"))
+}
+
+/// Returns the failure for a volume that only a host outside of the pool remembers.
+fn of_stray(name: &str, seen: &Observed) -> Option<Failure> {
+    let (host, pool) = seen.strays().find(|(_, pool)| pool.volumes.iter().any(|volume| volume == name))?;
+    let text = format!("there is no volume {name}: {host} alone has it, but {}", pool.text());
+    Some(Failure::usage(text).hint(pool.remedy(host)))
+}
+
+/// Returns the hosts with records of the volume, or of any one, whose daemon does not run: they cannot report it. A
+/// daemon without a record of it has no part in it.
+fn without_daemon(seen: &Observed, any: bool) -> Option<String> {
+    let has_record = |facts: &HostFacts| facts.glusterd_knows || (any && !facts.glusterd_volumes.is_empty());
+    let is_stopped = |facts: &HostFacts| has_record(facts) && !facts.active.contains("glusterd");
     let hosts = seen.hosts.iter().filter(|(_, facts)| facts.as_ref().is_ok_and(is_stopped));
     let hosts: NodeSet = hosts.map(|(host, _)| host.clone()).collect();
     (!hosts.is_empty()).then(|| format!("glusterd does not run on {hosts}"))
@@ -320,7 +355,12 @@ fn refused(what: &VolumeChange, spec: &Spec, refusals: &[Refusal]) -> Failure {
     flags.sort_unstable();
     flags.dedup();
     let each = alike::folded_texts(&spec.hosts(), refusals.iter().map(|r| r.why.as_str()));
-    let failure = Failure::usage(format!("{what} is refused:\n  {}", each.join("\n  ")));
+    let text = format!("{what} is refused:\n  {}", each.join("\n  "));
+    // A host that does not answer has the same status in every command.
+    let failure = if refusals.iter().any(|r| r.of_host) { Failure::system(text) } else { Failure::usage(text) };
+    if let Some(remedy) = refusals.iter().find_map(|r| r.remedy.as_ref()) {
+        return failure.hint(remedy);
+    }
     let hopeless = refusals.iter().any(|r| r.danger.is_none());
     if hopeless || flags.is_empty() { failure } else { failure.hint(format!("{} allows it", flags.join(" "))) }
 }
@@ -389,6 +429,29 @@ mod tests {
     }
 
     #[test]
+    fn a_mistyped_volume_is_no_fault_of_hosts_without_a_part_in_it() {
+        let facts = |active: &[&str]| HostFacts {
+            programs: ["glusterd".to_string()].into(),
+            active: active.iter().map(|unit| unit.to_string()).collect(),
+            ..HostFacts::default()
+        };
+        let of = |n4: HostFacts| Observed {
+            hosts: [("n1".to_string(), Ok(facts(&["glusterd"]))), ("n4".to_string(), Ok(n4))].into(),
+        };
+        let stopped = facts(&[]);
+        assert_eq!(without_daemon(&of(stopped.clone()), false), None);
+        assert_eq!(without_daemon(&of(stopped.clone()), true), None);
+        let knows = HostFacts { glusterd_knows: true, ..stopped.clone() };
+        assert_eq!(without_daemon(&of(knows), false).as_deref(), Some("glusterd does not run on n4"));
+        let other = HostFacts { glusterd_volumes: ["data".to_string()].into(), ..stopped };
+        assert_eq!(without_daemon(&of(other.clone()), false), None);
+        assert!(without_daemon(&of(other), true).is_some(), "it may have others");
+        let failure = no_volume("nosuch", &["data".to_string()].into());
+        let told = (failure.message.as_str(), failure.status);
+        assert_eq!(told, ("homing knows no volume nosuch; volumes: data", homing_model::exit::USAGE));
+    }
+
+    #[test]
     fn a_plan_is_told_with_equal_commands_of_hosts_together() {
         let step = |host: &str| CommandStep {
             host: host.into(),
@@ -409,10 +472,16 @@ mod tests {
     #[test]
     fn what_is_refused_for_a_danger_is_told_with_the_word_that_takes_it_on() {
         let spec = Spec { kind: VolumeKind::Nfs, ..adopt::unknown("data", &["n1".into()]) };
-        let last = Refusal { why: "n1 has the last copy".into(), danger: Some(Danger::LastCopy) };
+        let last = Refusal::danger(Danger::LastCopy, "n1 has the last copy".into());
         let failure = refused(&VolumeChange::Heal, &spec, std::slice::from_ref(&last));
         assert_eq!(failure.hint.as_deref(), Some("--allow-losing-copies allows it"));
         let never = Refusal::never("it has none");
-        assert_eq!(refused(&VolumeChange::Heal, &spec, &[last, never]).hint, None);
+        assert_eq!(refused(&VolumeChange::Heal, &spec, &[last.clone(), never]).hint, None);
+        assert_eq!(failure.status, homing_model::exit::USAGE);
+        // A silent host is one everywhere, also beside a danger.
+        let silent = Observed { hosts: [("n9".to_string(), Err("host n9 is unknown".to_string()))].into() };
+        let silent = crate::refuse::of_silent(&silent, |_| true);
+        let failure = refused(&VolumeChange::Create, &spec, &[silent, vec![last]].concat());
+        assert_eq!((failure.status, failure.hint), (homing_model::exit::SYSTEM, None));
     }
 }

@@ -19,7 +19,9 @@ pub fn observe(executor: &dyn Executor, spec: &Spec, hosts: &[String], more: &[(
         observe::read(&said?, spec).ok_or_else(|| "its answer is incomplete".into())
     };
     let answers = executor.programs(&questions).into_iter().map(read);
-    Observed { hosts: hosts.iter().cloned().zip(answers).collect() }
+    let mut seen = Observed { hosts: hosts.iter().cloned().zip(answers).collect() };
+    seen.disown_strays();
+    seen
 }
 
 /// Messages to the user while a plan is carried out.

@@ -64,13 +64,24 @@ pub struct Task {
     pub bricks: Vec<String>,
 }
 
+/// Another host of the pool, as a daemon knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The identity of its daemon; empty if it is not known.
+    pub uuid: String,
+    /// Its names.
+    pub names: Vec<String>,
+    /// Whether the daemons are connected, and both in the pool.
+    pub connected: bool,
+}
+
 /// GlusterFS as one daemon sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cluster {
     /// Volumes.
     pub volumes: Vec<GlusterVolume>,
-    /// Peers by their names, without the queried host; true if connected.
-    pub peers: Vec<(Vec<String>, bool)>,
+    /// Peers, without the queried host.
+    pub peers: Vec<Peer>,
     /// Long actions; `None` if the daemon was too busy to list them.
     pub tasks: Option<Vec<Task>>,
 }
@@ -83,7 +94,12 @@ impl Cluster {
 
     /// Whether `host` is a peer under this name.
     pub fn knows(&self, host: &str) -> bool {
-        self.peers.iter().any(|(names, _)| names.iter().any(|n| n == host))
+        self.peers.iter().any(|peer| peer.names.iter().any(|n| n == host))
+    }
+
+    /// Whether it is connected with a host; `None` if it knows no peer of this name.
+    pub fn is_connected(&self, host: &str) -> Option<bool> {
+        Some(self.peers.iter().find(|peer| peer.names.iter().any(|n| n == host))?.connected)
     }
 }
 
@@ -111,9 +127,12 @@ fn volume(node: Node) -> GlusterVolume {
     }
 }
 
-fn peer(node: Node) -> (Vec<String>, bool) {
+fn peer(node: Node) -> Peer {
     let names = node.descendants().filter(|n| n.has_tag_name("hostname")).filter_map(|n| n.text());
-    (names.map(|n| n.trim().to_string()).collect(), text(node, "connected") == "1" && text(node, "state") == "3")
+    let mut names: Vec<String> = names.map(|n| n.trim().to_string()).collect();
+    names.dedup();
+    let connected = text(node, "connected") == "1" && text(node, "state") == "3";
+    Peer { uuid: text(node, "uuid").into(), names, connected }
 }
 
 fn tasks(node: Node) -> Vec<Task> {

@@ -23,6 +23,7 @@ mod metrics;
 pub mod moosefs;
 mod mount;
 pub mod mounts;
+mod needs;
 pub mod nfs;
 pub mod observe;
 pub mod progress;
@@ -40,7 +41,7 @@ pub use observe::{HostFacts, Observed, may_be};
 pub use record::{VolumeRecord, folder, holders};
 pub use refuse::{Danger, Refusal};
 pub use spec::{Spec, SpecError, StorageFolder, VolumeKind, check_path};
-pub use status::{Figures, OnHost, stores, tasks};
+pub use status::{Figures, HostFault, OnHost, stores, tasks};
 pub use step::{CommandPhase, CommandStep, DataMovement, Then, VolumePlan, shown};
 
 /// Returns the units that a host of the volume has to run.

@@ -2,7 +2,7 @@
 
 use crate::observe::{MountPoint, Observed};
 use crate::refuse::{Danger, Refusal};
-use crate::spec::Spec;
+use crate::spec::{Spec, VolumeKind};
 use crate::step::{CommandStep, VolumePlan, script, words};
 
 /// fstab is replaced as a whole; other lines stay. mount(8) treats `x-` options as comments.
@@ -53,7 +53,8 @@ pub(crate) fn mount(plan: &mut VolumePlan, spec: &Spec, seen: &Observed, line: i
     let steps = spec.clients.iter().filter(|host| !seen.is_mounted(host)).map(|host| {
         let line = line(host);
         let why = format!("mount {} at {}", line.source, spec.mount);
-        CommandStep::new(host, mount_argv(spec, &line), why).undo(unmount_argv(spec))
+        let stale = seen.host(host).and_then(|facts| facts.fstab.as_ref()).is_some_and(|old| is_stale(spec, old));
+        CommandStep::new(host, mount_argv(spec, &line, stale), why).undo(unmount_argv(spec))
     });
     plan.phase_each(format!("mount at {}", spec.mount), steps.collect());
 }
@@ -75,7 +76,7 @@ pub(crate) fn unmount(plan: &mut VolumePlan, spec: &Spec, hosts: &[String], back
     let step = |host: &String| {
         let step = CommandStep::new(host, unmount_argv(spec), format!("unmount {}", spec.mount));
         match back(host) {
-            Some(line) => step.undo(mount_argv(spec, &line)),
+            Some(line) => step.undo(mount_argv(spec, &line, false)),
             None => step,
         }
     };
@@ -96,8 +97,16 @@ pub(crate) fn mounted(seen: &Observed, hosts: &[String]) -> Vec<String> {
     hosts.iter().filter(mounted).cloned().collect()
 }
 
-fn mount_argv(spec: &Spec, line: &FstabLine) -> Vec<String> {
-    script(MOUNT, &[&spec.mount, &spec.name, &line.source, line.fstype, &line.options])
+/// Whether a line in fstab names a server that the volume has left. Other differences may be wanted: options of the
+/// line can be set by hand.
+fn is_stale(spec: &Spec, line: &[String; 4]) -> bool {
+    let server = line[0].split(':').next().unwrap_or_default();
+    spec.kind == VolumeKind::Gluster && !spec.places.is_empty() && !spec.places.iter().any(|place| place.host == server)
+}
+
+fn mount_argv(spec: &Spec, line: &FstabLine, stale: bool) -> Vec<String> {
+    let text = if stale { format!("{{ {REWRITE} }} || exit\n{MOUNT}") } else { MOUNT.into() };
+    script(&text, &[&spec.mount, &spec.name, &line.source, line.fstype, &line.options])
 }
 
 fn unmount_argv(spec: &Spec) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use crate::mount::{self, FstabLine};
 use crate::observe::{Observed, StoreContent};
-use crate::refuse::{Danger, Refusal, lifted};
+use crate::refuse::{Danger, Refusal, lifted, of_silent};
 use crate::spec::Spec;
 use crate::step::{CommandStep, VolumePlan, script};
 
@@ -106,8 +106,7 @@ pub(crate) fn let_in(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) {
 }
 
 fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let mut refusals = of_silent(seen, |_| true);
     let server = spec.places.first().map_or("", |p| p.host.as_str());
     for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
         let (program, package) =
@@ -123,8 +122,7 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
 pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     let Some(place) = spec.places.first() else { return Ok(VolumePlan::default()) };
     let store = spec.store(place);
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let mut refusals = of_silent(seen, |_| true);
     let holds = seen
         .store(&place.host, &store)
         .is_some_and(|s| matches!(s.content, StoreContent::Files | StoreContent::Folders));

@@ -2,7 +2,7 @@
 
 use crate::gluster_xml::{self, Cluster};
 use crate::spec::{Spec, VolumeKind};
-use homing_model::Mount;
+use homing_model::{Mount, NodeSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The script for `sh -c`. It changes nothing.
@@ -21,6 +21,10 @@ pub struct Store {
     pub size: u64,
     /// Free bytes of that file system.
     pub free: u64,
+    /// Entries in its index that other bricks of its set lack; `None` if it is no brick.
+    pub behind: Option<u64>,
+    /// The nearest folder above it that exists, or its own path if it exists.
+    pub nearest: Option<String>,
 }
 
 /// The content of a store.
@@ -81,10 +85,48 @@ pub struct HostFacts {
     pub fstab: Option<[String; 4]>,
     /// The folder that this NFS server shows to clients of version 4 as `/`, if one is set (`fsid=0`).
     pub pseudo_root: Option<String>,
-    /// GlusterFS as this host sees it, if its daemon runs.
+    /// GlusterFS as this host sees it, if its daemon runs and belongs to the pool of the others.
     pub gluster: Option<Cluster>,
+    /// The identity of its glusterd.
+    pub gluster_uuid: Option<String>,
+    /// Volumes in glusterd's records, whether it runs or not.
+    pub glusterd_volumes: BTreeSet<String>,
+    /// The pool that its daemon still has although the others have left it.
+    pub stray: Option<StrayPool>,
     /// Texts of configuration files by name.
     pub texts: BTreeMap<String, String>,
+}
+
+/// A pool that one daemon alone remembers: its host was removed while it was down, and has come back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StrayPool {
+    /// Hosts that it counts as peers, and that do not know it.
+    pub others: Vec<String>,
+    /// Volumes that it still has.
+    pub volumes: Vec<String>,
+}
+
+impl StrayPool {
+    /// Describes the fault, without the host's name.
+    pub fn text(&self) -> String {
+        let others: NodeSet = self.others.iter().cloned().collect();
+        let volumes = match &self.volumes[..] {
+            [] => String::new(),
+            names => format!(", with the volumes {}", names.join(", ")),
+        };
+        format!("its glusterd remembers a pool that {others} removed it from{volumes}")
+    }
+
+    /// Returns the command for the host that makes its daemon forget the pool. Files in its bricks stay.
+    pub fn cleaning() -> &'static str {
+        "systemctl stop glusterd; pkill -x glusterfsd; rm -rf /var/lib/glusterd/vols/* /var/lib/glusterd/peers/*; \
+         systemctl start glusterd"
+    }
+
+    /// Returns the command for this machine that makes the host forget the pool.
+    pub fn remedy(&self, host: &str) -> String {
+        crate::step::on_hosts(host, StrayPool::cleaning())
+    }
 }
 
 /// All queried hosts; a reason for each that did not answer.
@@ -103,6 +145,44 @@ impl Observed {
     /// Returns the hosts that did not answer, each with the reason.
     pub fn silent(&self) -> Vec<(&str, &str)> {
         self.hosts.iter().filter_map(|(h, f)| Some((h.as_str(), f.as_ref().err()?.as_str()))).collect()
+    }
+
+    /// Takes away the views of daemons that remember a pool which all others have left: a volume that such a daemon
+    /// alone knows does not exist. A daemon without peers and volumes is new, and disowns nobody.
+    pub(crate) fn disown_strays(&mut self) {
+        let views = self.hosts.iter().filter_map(|(host, facts)| {
+            let facts = facts.as_ref().ok()?;
+            Some((host.clone(), facts.gluster_uuid.clone()?, facts.gluster.clone()?))
+        });
+        let views: Vec<(String, String, Cluster)> = views.collect();
+        let has = |cluster: &Cluster, uuid: &str| cluster.peers.iter().any(|peer| peer.uuid == uuid);
+        for (host, uuid, cluster) in &views {
+            let peers = views
+                .iter()
+                .filter(|(_, other, view)| has(cluster, other) && !(view.peers.is_empty() && view.volumes.is_empty()));
+            let peers: Vec<_> = peers.collect();
+            if peers.is_empty() || peers.iter().any(|(_, _, view)| has(view, uuid)) {
+                continue;
+            }
+            if let Some(Ok(facts)) = self.hosts.get_mut(host) {
+                facts.gluster = None;
+                facts.stray = Some(StrayPool {
+                    others: peers.iter().map(|(other, ..)| other.clone()).collect(),
+                    volumes: cluster.volumes.iter().map(|volume| volume.name.clone()).collect(),
+                });
+            }
+        }
+    }
+
+    /// Returns the volumes that the hosts know: those of GlusterFS's daemons.
+    pub fn volume_names(&self) -> BTreeSet<String> {
+        let views = self.hosts.values().flatten().filter_map(|facts| facts.gluster.as_ref());
+        views.flat_map(|cluster| &cluster.volumes).map(|volume| volume.name.clone()).collect()
+    }
+
+    /// Returns the hosts whose daemon remembers a pool that the others have left.
+    pub fn strays(&self) -> impl Iterator<Item = (&str, &StrayPool)> {
+        self.hosts.iter().filter_map(|(host, facts)| Some((host.as_str(), facts.as_ref().ok()?.stray.as_ref()?)))
     }
 
     pub(crate) fn is_mounted(&self, host: &str) -> bool {
@@ -147,12 +227,16 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
             ["active", unit] => drop(facts.active.insert(unit.into())),
             ["pseudo-root", path] => facts.pseudo_root = Some(path.into()),
             ["glusterd-knows"] => facts.glusterd_knows = true,
-            ["store", path, system, content, size, free] => facts.stores.push(Store {
+            ["gluster-uuid", uuid] => facts.gluster_uuid = Some(uuid.into()),
+            ["glusterd-volume", name] => drop(facts.glusterd_volumes.insert(name.into())),
+            ["store", path, system, content, size, free, ref more @ ..] => facts.stores.push(Store {
                 path: path.into(),
                 on_system_disk: system == "yes",
                 content: content_of(content),
                 size: size.parse().unwrap_or(0),
                 free: free.parse().unwrap_or(0),
+                behind: more.first().and_then(|count| count.parse().ok()),
+                nearest: more.get(1).map(|path| path.to_string()),
             }),
             ["mounted", fstype, source] => {
                 // The kernel escapes `mfs#n1` as `mfs\043n1`.

@@ -16,6 +16,9 @@ done
 # With fsid=0 version 4 shows its clients that folder as /.
 exportfs -s 2>/dev/null | awk '/[(,]fsid=(0|root)[,)]/ {print $1; exit}' | while read -r root; do say pseudo-root "$root"; done
 [ -d "/var/lib/glusterd/vols/$name" ] && say glusterd-knows
+for v in /var/lib/glusterd/vols/*/info; do [ -e "$v" ] && v=${v%/info} && say glusterd-volume "${v##*/}"; done
+uuid=$(sed -n 's/^UUID=//p' /var/lib/glusterd/glusterd.info 2>/dev/null)
+[ -n "$uuid" ] && say gluster-uuid "$uuid"
 # Daemons that are asked on all hosts at the same time lock each other out.
 ask() {
   i=0
@@ -42,7 +45,10 @@ for store; do
     elif [ -n "$(ls -A -- "$store")" ]; then content=dirs; fi
   fi
   [ -n "$(find "$store" -name 'chunk_*.mfs' -print -quit 2>/dev/null)" ] && content=chunks
-  say store "$store" "$system" "$content" "$room"
+  # Entries that other bricks of the set lack.
+  index=$store/.glusterfs/indices/xattrop behind=
+  [ -d "$index" ] && behind=$(ls -U "$index" | grep -cE '^[0-9a-f]{8}-')
+  say store "$store" "$system" "$content" "$room" "$behind" "$q"
 done
 line=$(awk -v p="$point" '$5 == p {l = $0} END {print l}' /proc/self/mountinfo)
 if [ -n "$line" ]; then say mounted "$(printf '%s\n' "$line" | sed 's/.* - //' | awk '{print $1 "\t" $2}')"

@@ -83,7 +83,8 @@ impl VolumeRecord {
         }
         let name = &self.spec.name;
         let text = format!("volume {name}: -w is for volumes without a record, and this machine has a record of it");
-        Err(Failure::usage(text).hint("omit -w; mount and unmount name hosts with --on"))
+        Err(Failure::usage(text)
+            .hint(format!("homing volume status {name}, without -w; mount and unmount name hosts with --on")))
     }
 
     /// Whether a command that names these hosts to be queried is the repetition of one that was interrupted. Then it

@@ -1,5 +1,6 @@
 //! Dangers to data, and the options by which a user accepts them.
 
+use crate::observe::Observed;
 use serde::{Deserialize, Serialize};
 
 /// Dangers that a user must accept explicitly.
@@ -44,16 +45,30 @@ pub struct Refusal {
     pub why: String,
     /// The danger to accept; `None` if it cannot be done at all.
     pub danger: Option<Danger>,
+    /// Whether a host or its daemon is the cause, and not the request.
+    pub of_host: bool,
+    /// A command that removes the cause.
+    pub remedy: Option<String>,
 }
 
 impl Refusal {
     pub(crate) fn danger(danger: Danger, why: String) -> Refusal {
-        Refusal { why, danger: Some(danger) }
+        Refusal { danger: Some(danger), ..Refusal::never(why) }
     }
     /// Makes a refusal that no option lifts.
     pub fn never(why: impl Into<String>) -> Refusal {
-        Refusal { why: why.into(), danger: None }
+        Refusal { why: why.into(), danger: None, of_host: false, remedy: None }
     }
+    /// Makes a refusal whose cause is a host or its daemon; the command removes the cause.
+    pub(crate) fn of_host(why: impl Into<String>, remedy: Option<String>) -> Refusal {
+        Refusal { of_host: true, remedy, ..Refusal::never(why) }
+    }
+}
+
+/// Refuses for each of these hosts that did not answer.
+pub(crate) fn of_silent(seen: &Observed, is_needed: impl Fn(&str) -> bool) -> Vec<Refusal> {
+    let silent = seen.silent().into_iter().filter(|(host, _)| is_needed(host));
+    silent.map(|(host, why)| Refusal::of_host(format!("{host} does not answer: {why}"), None)).collect()
 }
 
 /// Succeeds if `allowed` lifts all of these refusals; the error has the rest.

@@ -2,7 +2,8 @@
 
 use crate::drive::Drive;
 use crate::health::{self, VolumeFinding};
-use crate::observe::{MountPoint, Store};
+use crate::observe::{HostFacts, MountPoint, Store};
+use crate::step::on_hosts;
 use crate::{Observed, Spec, VolumeRecord, gluster, units};
 use homing_model::Failure;
 use homing_steps::Executor;
@@ -21,9 +22,56 @@ pub struct OnHost {
     pub mount: Option<&'static str>,
     /// Whether it serves and mounts its part.
     pub well: bool,
+    /// Its faults, the first cause first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<HostFault>,
     /// The reason why it did not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+/// A fault of a host of a volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostFault {
+    /// The fault in one line, with the host's name.
+    pub what: String,
+    /// A command for this machine that repairs it, or shows more.
+    pub remedy: String,
+}
+
+impl HostFault {
+    fn new(what: String, remedy: String) -> HostFault {
+        HostFault { what, remedy }
+    }
+}
+
+/// Returns the faults of a host that answered.
+fn faults(spec: &Spec, facts: &HostFacts, host: &str) -> Vec<HostFault> {
+    let (name, point) = (&spec.name, &spec.mount);
+    let mut faults = Vec::new();
+    if let Some(pool) = &facts.stray {
+        let text = format!("{host}: {}; first homing volume unmount {name} --on {host}", pool.text());
+        faults.push(HostFault::new(text, pool.remedy(host)));
+    }
+    let down: Vec<&str> = units(spec, host).into_iter().filter(|unit| !facts.active.contains(*unit)).collect();
+    if !down.is_empty() {
+        let command = on_hosts(host, &format!("systemctl start {}", down.join(" ")));
+        faults.push(HostFault::new(format!("{} does not run on {host}", down.join(", ")), command));
+    }
+    if spec.clients.iter().any(|client| client == host) {
+        match &facts.point {
+            MountPoint::Ours => {}
+            MountPoint::Other(other) => faults.push(HostFault::new(
+                format!("{other} is mounted at {point} on {host}, and not the volume"),
+                on_hosts(host, &format!("findmnt {point}; grep {point} /etc/fstab")),
+            )),
+            MountPoint::Free | MountPoint::Files => faults.push(HostFault::new(
+                format!("{point} is not mounted on {host}"),
+                format!("homing volume mount {name} --on {host}"),
+            )),
+        }
+    }
+    faults
 }
 
 impl OnHost {
@@ -32,7 +80,9 @@ impl OnHost {
         let name = host.to_string();
         let Some(facts) = seen.host(host) else {
             let why = seen.hosts.get(host).and_then(|f| f.as_ref().err()).cloned();
-            return OnHost { host: name, daemon: "unavail", mount: None, well: false, why };
+            // The reason is in its line.
+            let look = HostFault::new(format!("{host} does not answer"), on_hosts(host, "true"));
+            return OnHost { host: name, daemon: "unavail", mount: None, well: false, faults: vec![look], why };
         };
         let units = units(spec, host);
         let runs = units.iter().all(|u| facts.active.contains(*u));
@@ -48,8 +98,8 @@ impl OnHost {
             true => "ok",
             false => "down",
         };
-        let well = runs && (!client || facts.point == MountPoint::Ours);
-        OnHost { host: name, daemon, mount: Some(mount), well, why: None }
+        let faults = faults(spec, facts, host);
+        OnHost { host: name, daemon, mount: Some(mount), well: faults.is_empty(), faults, why: None }
     }
 }
 
@@ -75,8 +125,14 @@ pub fn stores(spec: &Spec, seen: &Observed) -> Vec<(String, Store)> {
 impl Drive {
     /// Returns the findings on it as a whole.
     pub fn findings(&self, spec: &Spec, seen: &Observed) -> Vec<VolumeFinding> {
-        let answer = health::question(spec, seen).and_then(|question| self.executor.programs(&[question]).pop()?.ok());
-        health::findings(spec, seen, answer.as_deref())
+        let ask = |question| self.executor.programs(&[question]).pop()?.ok();
+        let answer = health::question(spec, seen).and_then(ask);
+        let mut found = health::findings(spec, seen, answer.as_deref());
+        let behind = health::behind_question(spec, seen).and_then(ask);
+        found.extend(health::behind(spec, seen, behind.as_deref(), &found));
+        // Advice comes last.
+        found.sort_by_key(|finding| !finding.ill);
+        found
     }
 }
 
@@ -124,7 +180,6 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::HostFacts;
     use crate::{StorageFolder, VolumeKind};
 
     #[test]
@@ -146,6 +201,12 @@ mod tests {
         assert_eq!((of("n3").daemon, of("n3").well, of("n3").why), ("unavail", false, Some("no route".into())));
         let idle = Observed { hosts: [("n1".to_string(), Ok(HostFacts::default()))].into() };
         assert_eq!((OnHost::of(&spec, &idle, "n1").daemon, OnHost::of(&spec, &idle, "n1").well), ("down", false));
+        let commands = |of: OnHost| of.faults.into_iter().map(|fault| fault.remedy).collect::<Vec<_>>();
+        assert_eq!(commands(OnHost::of(&spec, &idle, "n1")), ["homing exec -w n1 'systemctl start nfs-server'"]);
+        let bare = Observed { hosts: [("n2".to_string(), Ok(HostFacts::default()))].into() };
+        assert_eq!(commands(OnHost::of(&spec, &bare, "n2")), ["homing volume mount data --on n2"]);
+        assert_eq!(commands(of("n3")), ["homing exec -w n3 true"]);
+        assert!(commands(of("n1")).is_empty() && commands(of("n2")).is_empty());
         let json = serde_json::to_string(&of("n1")).unwrap();
         assert_eq!(json, r#"{"host":"n1","daemon":"ok","mount":"-","well":true}"#);
     }

@@ -103,6 +103,11 @@ impl CommandStep {
     }
 }
 
+/// Returns the line that runs a shell command as root on hosts, for a person to paste.
+pub(crate) fn on_hosts(hosts: &str, command: &str) -> String {
+    shown(&words(&["homing", "exec", "-w", hosts, command]))
+}
+
 /// Returns the words of a command.
 pub(crate) fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|w| w.to_string()).collect()

@@ -9,7 +9,7 @@ mod room;
 pub mod sizes;
 mod stripe;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::gluster_xml as xml;
 pub use change::{add_host, drain_host, heal, rebalance, set_copies};
@@ -19,7 +19,7 @@ pub use stripe::set_stripe;
 
 use crate::mount::FstabLine;
 use crate::observe::{HostFacts, Observed};
-use crate::refuse::Refusal;
+use crate::refuse::{Refusal, of_silent};
 use crate::spec::Spec;
 use crate::step::VolumePlan;
 use xml::{Cluster, GlusterVolume};
@@ -74,8 +74,7 @@ fn no_volume(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
 
 /// Returns the hosts and programs that are missing.
 fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let mut refusals = of_silent(seen, |_| true);
     let servers = spec.servers();
     for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
         if servers.contains(host) && !facts.programs.contains("glusterd") {
@@ -91,7 +90,7 @@ fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     refusals
 }
 
-fn speaker_of<'a>(spec: &'a Spec, seen: &'a Observed) -> Result<(String, &'a Cluster), Vec<Refusal>> {
+pub(crate) fn speaker_of<'a>(spec: &'a Spec, seen: &'a Observed) -> Result<(String, &'a Cluster), Vec<Refusal>> {
     let knows = |(h, f): (&String, &'a Result<HostFacts, String>)| {
         let cluster = f.as_ref().ok()?.gluster.as_ref()?;
         cluster.volume(&spec.name).map(|_| (h.clone(), cluster))

@@ -3,7 +3,7 @@
 use super::xml::Brick;
 use super::{gluster, speaker, volume};
 use crate::observe::{Observed, StoreContent};
-use crate::refuse::{Danger, Refusal, lifted};
+use crate::refuse::{Danger, Refusal, lifted, of_silent};
 use crate::spec::Spec;
 use crate::step::{CommandStep, VolumePlan, script};
 
@@ -31,8 +31,7 @@ pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
             bricks.push(brick);
         }
     }
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let mut refusals = of_silent(seen, |_| true);
     refusals.extend(with_files(seen, &bricks));
     lifted(refusals, allowed)?;
     let mut plan = crate::mount::unmount_for_good(spec, seen);

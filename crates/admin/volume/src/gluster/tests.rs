@@ -43,7 +43,7 @@ fn removal(status: &str) -> String {
     )
 }
 
-fn facts(spec: &Spec, text: &str) -> HostFacts {
+pub(crate) fn facts(spec: &Spec, text: &str) -> HostFacts {
     crate::observe::read(&format!("{PROGRAMS}{text}done\n"), spec).unwrap()
 }
 
@@ -55,12 +55,12 @@ fn store(content: &str, system: &str) -> String {
     format!("store\t/brick/data\t{system}\t{content}\t1000\t900\n")
 }
 
-fn four() -> Spec {
+pub(crate) fn four() -> Spec {
     spec(&["n1", "n2", "n3", "n4"], 2)
 }
 
 /// Facts of four hosts with the volume mounted.
-fn running(spec: &Spec, more: &str) -> Observed {
+pub(crate) fn running(spec: &Spec, more: &str) -> Observed {
     let bricks = ["n1:/brick/data", "n2:/brick/data", "n3:/brick/data", "n4:/brick/data"];
     seen(spec, |h| {
         if !bricks.iter().any(|b| b.starts_with(h)) {
@@ -265,6 +265,79 @@ fn a_drain_is_not_begun_while_it_is_unknown_whether_one_goes_on() {
     one.hosts.insert("n3".into(), running(&spec, &removal("in progress")).hosts.remove("n3").unwrap());
     let going = drain_host(&spec, &one, "n4", &[]).unwrap();
     assert!(going.phases.is_empty() && matches!(going.then, Then::Wait(_)));
+}
+
+/// A daemon with an identity, peers with theirs, and volumes.
+fn daemon(uuid: &str, peers: &[&str], bricks: Option<&[&str]>) -> String {
+    let peer = |name: &&str| {
+        format!("<peer><uuid>u-{name}</uuid><hostname>{name}</hostname><connected>0</connected><state>3</state></peer>")
+    };
+    let peers: String = peers.iter().map(peer).collect();
+    let none = "begin volume info\n<cliOutput><volInfo><volumes/></volInfo></cliOutput>\nend volume info\n";
+    let info = bricks.map_or(none.into(), |bricks| info(bricks, 2));
+    format!(
+        "gluster-uuid\tu-{uuid}\nactive\tglusterd\n{info}begin peer status\n<cliOutput><peerStatus>{peers}</peerStatus>\
+         </cliOutput>\nend peer status\n"
+    )
+}
+
+/// Seen: n4 was drained while it was off. When it was on again, the deleted volume was listed, and returned.
+#[test]
+fn a_volume_that_a_host_outside_of_the_pool_alone_knows_does_not_exist() {
+    let spec = four();
+    let old = ["n1:/brick/data", "n4:/brick/data"];
+    let pool = |n2: String| {
+        let mut seen = seen(&spec, |host| match host {
+            "n1" => daemon("n1", &["n2", "n3"], None),
+            "n2" => n2.clone(),
+            "n3" => daemon("n3", &["n1", "n2"], None),
+            _ => daemon("n4", &["n1", "n2", "n3"], Some(&old)),
+        });
+        seen.disown_strays();
+        seen
+    };
+    let seen = pool(daemon("n2", &["n1", "n3"], None));
+    assert!(volume(&spec, &seen).is_none(), "the others have deleted it");
+    assert!(crate::adopt::spec("data", &spec.hosts(), &seen).is_none() && seen.volume_names().is_empty());
+    let strays: Vec<_> = seen.strays().collect();
+    assert_eq!(strays.len(), 1, "{strays:?}");
+    let text = "its glusterd remembers a pool that n[1-3] removed it from, with the volumes data";
+    assert_eq!((strays[0].0, strays[0].1.text().as_str()), ("n4", text));
+    // It is no peer before it is cleaned, and its own line of the status has the command.
+    let refused = crate::needs::refusals(&crate::VolumeChange::Create, &spec, &seen);
+    assert!(refused.len() == 1 && refused[0].why.starts_with("n4: ") && refused[0].of_host, "{refused:?}");
+    let row = crate::OnHost::of(&spec, &seen, "n4");
+    assert!(!row.well && row.faults[0].remedy.starts_with("homing exec -w n4 'systemctl stop glusterd; "), "{row:?}");
+    // A host that was installed anew knows nobody, and disowns nobody.
+    let anew = pool(daemon("n2", &[], None));
+    assert_eq!(anew.strays().map(|(host, _)| host).collect::<Vec<_>>(), ["n4"]);
+}
+
+#[test]
+fn a_pool_with_a_host_that_was_installed_anew_keeps_its_volumes() {
+    let spec = spec(&["n1", "n2"], 2);
+    let mut seen = seen(&spec, |host| match host {
+        "n1" => daemon("n1", &["n2"], Some(&["n1:/brick/data", "n2:/brick/data"])),
+        _ => daemon("n2", &[], None),
+    });
+    seen.disown_strays();
+    assert_eq!(seen.strays().count(), 0);
+    assert!(volume(&spec, &seen).is_some());
+}
+
+/// A line of fstab that was not rewritten, since its host was off, names a server that has left.
+#[test]
+fn a_mount_replaces_the_line_of_a_server_that_has_left() {
+    let mut spec = spec(&["n1", "n2"], 2);
+    spec.clients.push("n4".into());
+    let steps = |line: &str| {
+        let seen = Observed { hosts: [("n4".to_string(), Ok(facts(&spec, line)))].into() };
+        lines(&crate::mounts::mount(&spec, &seen, &[]).unwrap())
+    };
+    let of = |server: &str| format!("fstab\t{server}:/data\t/data\tglusterfs\tx-homing.data,defaults,ro\n");
+    let mounts_n4 = |lines: &[String]| lines.iter().find(|line| line.starts_with("n4: ")).unwrap().clone();
+    assert!(mounts_n4(&steps(&of("n4"))).contains("ENVIRON"), "it is replaced");
+    assert!(!mounts_n4(&steps(&of("n2"))).contains("ENVIRON"), "options that were set by hand stay");
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub use change::{drain_host, heal, nowhere_mounted, rebalance, set_copies};
 
 use crate::mount::{self, FstabLine};
 use crate::observe::{HostFacts, Observed, StoreContent};
-use crate::refuse::{Danger, Refusal, lifted};
+use crate::refuse::{Danger, Refusal, lifted, of_silent};
 use crate::spec::{Spec, StorageFolder};
 use crate::step::{CommandStep, VolumePlan, script, words};
 
@@ -133,8 +133,7 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volu
 }
 
 fn missing(spec: &Spec, seen: &Observed) -> Vec<Refusal> {
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let mut refusals = of_silent(seen, |_| true);
     for (host, facts) in seen.hosts.iter().filter_map(|(h, f)| Some((h, f.as_ref().ok()?))) {
         let serves = spec.places.iter().any(|p| p.host == *host);
         let needs = [
@@ -241,8 +240,7 @@ fn start_stores(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) -> usize {
 
 /// Deletes the volume with its chunkservers and its master.
 pub fn delete(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
-    let mut refusals: Vec<Refusal> =
-        seen.silent().iter().map(|(h, why)| Refusal::never(format!("{h} does not answer: {why}"))).collect();
+    let mut refusals = of_silent(seen, |_| true);
     let holds = |p: &&StorageFolder| seen.store(&p.host, &spec.store(p)).is_some_and(|s| s.holds_chunks());
     let holding: Vec<&str> = spec.places.iter().filter(holds).map(|p| p.host.as_str()).collect();
     if !holding.is_empty() {
