@@ -242,8 +242,9 @@ impl Drive {
 
     /// Deletes the volume.
     pub fn delete(&self, record: &mut VolumeRecord) -> ChangeResult {
+        let made = record.made().clone();
         self.converge(record, &VolumeChange::Delete, true, &|spec, seen, allowed| match spec.kind {
-            VolumeKind::Gluster => gluster::delete(spec, seen, allowed),
+            VolumeKind::Gluster => gluster::delete(spec, seen, allowed, &made),
             VolumeKind::Moosefs => moosefs::delete(spec, seen, allowed),
             VolumeKind::Nfs => nfs::delete(spec, seen, allowed),
         })?;

@@ -42,7 +42,7 @@ pub use record::{VolumeRecord, folder, holders};
 pub use refuse::{Danger, Refusal};
 pub use spec::{Spec, SpecError, StorageFolder, VolumeKind, check_path};
 pub use status::{Figures, HostFault, OnHost, stores, tasks};
-pub use step::{CommandPhase, CommandStep, DataMovement, Then, VolumePlan, shown};
+pub use step::{CommandPhase, CommandStep, DataMovement, MadeBeside, Then, VolumePlan, shown};
 
 /// Returns the units that a host of the volume has to run.
 pub fn units(spec: &Spec, host: &str) -> Vec<&'static str> {

@@ -4,7 +4,7 @@
 use crate::change::VolumeChange;
 use crate::refuse::Danger;
 use crate::spec::Spec;
-use crate::step::{CommandPhase, VolumePlan};
+use crate::step::{CommandPhase, MadeBeside, VolumePlan};
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +41,9 @@ pub struct VolumeRecord {
     /// The hosts that were named to be queried, if the volume was found by them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     found_on: Vec<String>,
+    /// Things beside the volume that its changes made.
+    #[serde(default, skip_serializing_if = "MadeBeside::is_empty")]
+    made: MadeBeside,
     #[serde(skip)]
     file: Option<PathBuf>,
 }
@@ -67,7 +70,7 @@ impl VolumeRecord {
     /// Makes a record that is written to `folder` at the first change.
     pub fn new(folder: &Path, spec: Spec) -> VolumeRecord {
         let file = folder.join(format!("{}.json", spec.name));
-        VolumeRecord { spec, pending: None, found_on: Vec::new(), file: Some(file) }
+        VolumeRecord { spec, pending: None, found_on: Vec::new(), made: MadeBeside::default(), file: Some(file) }
     }
 
     /// Makes a record, as [`VolumeRecord::new`], of a volume that was found by querying these hosts.
@@ -96,7 +99,7 @@ impl VolumeRecord {
 
     /// Makes a record that is never written, for something that is no volume of homing.
     pub fn unwritten(spec: Spec) -> VolumeRecord {
-        VolumeRecord { spec, pending: None, found_on: Vec::new(), file: None }
+        VolumeRecord { spec, pending: None, found_on: Vec::new(), made: MadeBeside::default(), file: None }
     }
 
     /// Loads the record of a volume; `None` if there is none.
@@ -124,6 +127,7 @@ impl VolumeRecord {
     pub fn take_up(&mut self, what: &VolumeChange, plan: &VolumePlan, allowed: &[Danger]) -> Result<(), String> {
         let same = self.pending.as_ref().is_some_and(|p| p.what == *what);
         let before = if same { self.begun() } else { Vec::new() };
+        self.made.add(&plan.made);
         self.pending = Some(Pending {
             what: what.clone(),
             plan: plan.clone(),
@@ -139,6 +143,11 @@ impl VolumeRecord {
     pub fn finish(&mut self) -> Result<(), String> {
         self.pending = None;
         self.save()
+    }
+
+    /// Returns the things beside the volume that its changes made.
+    pub fn made(&self) -> &MadeBeside {
+        &self.made
     }
 
     /// Returns the number of ended phases of the current plan.

@@ -3,6 +3,7 @@
 
 use homing_model::text::WordReader;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One command on one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +63,41 @@ impl DataMovement {
     }
 }
 
+/// Things beside a volume that its changes made for it. Its deletion undoes them, where no other volume needs them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MadeBeside {
+    /// Hosts whose daemon was started and enabled.
+    #[serde(default)]
+    pub daemons: BTreeSet<String>,
+    /// Hosts that joined the pool.
+    #[serde(default)]
+    pub peers: BTreeSet<String>,
+    /// Folders above the stores: the host and the path.
+    #[serde(default)]
+    pub folders: BTreeSet<(String, String)>,
+}
+
+impl MadeBeside {
+    /// Whether nothing was made.
+    pub fn is_empty(&self) -> bool {
+        self.daemons.is_empty() && self.peers.is_empty() && self.folders.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, more: &MadeBeside) {
+        self.daemons.extend(more.daemons.iter().cloned());
+        self.peers.extend(more.peers.iter().cloned());
+        self.folders.extend(more.folders.iter().cloned());
+    }
+
+    /// Returns the folders on a host, those below others first.
+    pub(crate) fn folders_on(&self, host: &str) -> Vec<&str> {
+        let own = self.folders.iter().filter(|(of, _)| of == host).map(|(_, path)| path.as_str());
+        let mut own: Vec<&str> = own.collect();
+        own.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        own
+    }
+}
+
 /// The phases of a change in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumePlan {
@@ -71,6 +107,9 @@ pub struct VolumePlan {
     pub notes: Vec<String>,
     /// The continuation after the phases.
     pub then: Then,
+    /// Things beside the volume that the phases make.
+    #[serde(default, skip_serializing_if = "MadeBeside::is_empty")]
+    pub made: MadeBeside,
 }
 
 impl VolumePlan {

@@ -1,6 +1,6 @@
 //! Plans growing, shrinking, copying and healing a volume that is in use.
 
-use super::create::{brick_refusals, join, make_folders};
+use super::create::{brick_refusals, join, make_folders, start_on};
 use super::remove::remove_bricks;
 use super::room::{FreeSpace, brick};
 use super::xml::Brick;
@@ -79,8 +79,7 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> GlusterPlan
     refusals.extend(brick_refusals(spec, seen, &bricks));
     refusals.extend(mount::refusals(spec, seen));
     lifted(refusals, allowed)?;
-    let idle = hosts.iter().filter(|h| !seen.runs(h, UNIT));
-    plan.phase("start the daemons", idle.map(|h| mount::start_unit(h, UNIT)).collect());
+    start_on(&mut plan, &hosts.iter().filter(|h| !seen.runs(h, UNIT)).cloned().collect::<Vec<_>>());
     join(&mut plan, spec, seen, &hosts);
     make_folders(&mut plan, seen, &bricks);
     let (host, _) = speaker_of(spec, seen)?;

@@ -4,10 +4,12 @@ use super::layout;
 use super::xml::{Brick, GlusterVolume};
 use super::{UNIT, gluster, missing, mount_line, speaker, volume};
 use crate::mount;
-use crate::observe::{Observed, StoreContent};
+use crate::observe::{Observed, Store, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{CommandStep, Then, VolumePlan, script, words};
+use crate::step::{CommandStep, MadeBeside, Then, VolumePlan, script, words};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Options that were measured, each with its reason.
 const OPTIONS: &[(&str, &str)] = &[
@@ -55,7 +57,7 @@ const NOTES: &[&str] = &[
 const PROBE_PEERS: &str = r#"
     for p; do gluster --mode=script peer probe "$p" || exit; done
 "#;
-const DETACH_PEERS: &str = r#"
+pub(super) const DETACH_PEERS: &str = r#"
     for p; do gluster --mode=script peer detach "$p" >/dev/null 2>&1; done; true
 "#;
 /// A volume can be made once every peer is accepted, about a second after the probes.
@@ -69,9 +71,11 @@ const AWAIT_PEERS: &str = r#"
 const MAKE_BRICKS: &str = r#"
     mkdir -p -- "$@"
 "#;
-/// Its arguments are only folders that the step itself made.
+/// Its arguments are only folders that the step itself made: bricks, then `--`, then the folders above them.
 const UNMAKE_BRICKS: &str = r#"
-    for b; do [ ! -d "$b" ] || rm -rf --one-file-system -- "$b" || exit; done
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do [ ! -d "$1" ] || rm -rf --one-file-system -- "$1" || exit; shift; done
+    [ $# -eq 0 ] || shift
+    for d; do rmdir -- "$d" 2>/dev/null; done; true
 "#;
 
 /// Plans the steps until the volume is mounted on all clients.
@@ -159,10 +163,16 @@ pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> 
     refusals
 }
 
+/// Starts and enables the daemon of hosts.
+pub(super) fn start_on(plan: &mut VolumePlan, idle: &[String]) {
+    plan.made.daemons.extend(idle.iter().cloned());
+    plan.phase("start the daemons", idle.iter().map(|h| mount::start_unit(h, UNIT)).collect());
+}
+
 /// Starts the daemons. Returns whether one that has to be started may know the volume.
 fn start_daemons(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) -> bool {
     let idle: Vec<String> = spec.servers().into_iter().filter(|h| !seen.runs(h, UNIT)).collect();
-    plan.phase("start the daemons", idle.iter().map(|h| mount::start_unit(h, UNIT)).collect());
+    start_on(plan, &idle);
     idle.iter().any(|h| seen.host(h).is_some_and(|f| f.glusterd_knows))
 }
 
@@ -176,6 +186,7 @@ pub(super) fn join(plan: &mut VolumePlan, spec: &Spec, seen: &Observed, hosts: &
     }
     let probe = CommandStep::new(&speaker, script(PROBE_PEERS, &new), format!("make peers of {}", new.join(", ")));
     plan.phase("join the hosts", vec![probe.undo(script(DETACH_PEERS, &new))]);
+    plan.made.peers.extend(new.iter().map(|host| host.to_string()));
     let peers = seen.host(&speaker).and_then(|f| f.gluster.as_ref()).map_or(0, |c| c.peers.len());
     let count = (peers + new.len()).to_string();
     let mut all: Vec<String> = hosts.to_vec();
@@ -191,14 +202,34 @@ pub(super) fn make_folders(plan: &mut VolumePlan, seen: &Observed, bricks: &[Bri
     let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
+    let mut made = MadeBeside::default();
     let steps = hosts.iter().filter_map(|host| {
         let absent =
             |b: &&Brick| b.host == *host && seen.store(host, &b.path).is_none_or(|s| s.content == StoreContent::Absent);
         let paths: Vec<&str> = bricks.iter().filter(absent).map(|b| b.path.as_str()).collect();
+        let above: BTreeSet<(String, String)> = paths
+            .iter()
+            .flat_map(|path| folders_above(seen.store(host, path)))
+            .map(|p| (host.to_string(), p))
+            .collect();
+        made.folders.extend(above.iter().cloned());
+        let above = MadeBeside { folders: above, ..MadeBeside::default() };
+        let unmake = [paths.clone(), vec!["--"], above.folders_on(host)].concat();
         let make = CommandStep::new(host, script(MAKE_BRICKS, &paths), format!("make {}", paths.join(" ")));
-        (!paths.is_empty()).then(|| make.undo(script(UNMAKE_BRICKS, &paths)))
+        (!paths.is_empty()).then(|| make.undo(script(UNMAKE_BRICKS, &unmake)))
     });
-    plan.phase("make the bricks' folders", steps.collect());
+    let steps = steps.collect();
+    plan.phase("make the bricks' folders", steps);
+    plan.made.add(&made);
+}
+
+/// Returns the folders above an absent store that have to be made for it.
+fn folders_above(store: Option<&Store>) -> Vec<String> {
+    let Some((store, nearest)) = store.and_then(|store| Some((store, store.nearest.as_deref()?))) else {
+        return Vec::new();
+    };
+    let above = Path::new(&store.path).ancestors().skip(1).take_while(|folder| *folder != Path::new(nearest));
+    above.filter(|folder| folder.starts_with(nearest)).map(|folder| folder.display().to_string()).collect()
 }
 
 fn define(plan: &mut VolumePlan, spec: &Spec, bricks: &[Brick], allowed: &[Danger]) {

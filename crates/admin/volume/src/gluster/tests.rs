@@ -5,7 +5,7 @@ use crate::execute::{self, PlanEvent};
 use crate::refuse::Danger;
 use crate::spec::StorageFolder;
 use crate::spec::tests::spec;
-use crate::step::{DataMovement, Then};
+use crate::step::{DataMovement, MadeBeside, Then};
 use crate::{HostFacts, VolumePlan, VolumeRecord};
 use homing_steps::{Call, CallResult, Executor};
 use std::collections::BTreeMap;
@@ -383,10 +383,38 @@ fn a_dead_host_is_replaced_by_one_of_another_set() {
 fn files_are_deleted_only_when_told() {
     let spec = four();
     let seen = running(&spec, "");
-    assert_eq!(delete(&spec, &seen, &[]).unwrap_err()[0].danger, Some(Danger::DeleteFiles));
-    let plan = delete(&spec, &seen, &[Danger::DeleteFiles]).unwrap();
+    assert_eq!(delete(&spec, &seen, &[], &MadeBeside::default()).unwrap_err()[0].danger, Some(Danger::DeleteFiles));
+    let plan = delete(&spec, &seen, &[Danger::DeleteFiles], &MadeBeside::default()).unwrap();
     let order: Vec<&str> = plan.phases.iter().map(|p| p.why.as_str()).collect();
     assert_eq!(order, ["unmount /data", "stop the volume", "delete the volume", "remove the bricks' folders"]);
+}
+
+#[test]
+fn a_deleted_volume_takes_along_what_was_made_for_it() {
+    let spec = four();
+    let bare = "store\t/brick/data\tno\tabsent\t1000\t900\t\t/\n";
+    let made = create(&spec, &seen(&spec, |_| bare.into()), &[]).unwrap().made;
+    assert_eq!(made.daemons.iter().collect::<Vec<_>>(), ["n1", "n2", "n3", "n4"]);
+    assert_eq!(made.peers.iter().collect::<Vec<_>>(), ["n2", "n3", "n4"]);
+    assert_eq!((made.folders.len(), made.folders_on("n1")), (4, vec!["/brick"]));
+    let there = running(&spec, "");
+    let plan = delete(&spec, &there, &[Danger::DeleteFiles], &made).unwrap();
+    let order: Vec<&str> = plan.phases.iter().skip(4).map(|p| p.why.as_str()).collect();
+    assert_eq!(order, ["leave the pool", "stop the daemons", "remove empty folders"]);
+    assert!(
+        has(&plan, "n1: sh -c") && lines(&plan).iter().any(|l| l.contains("peer detach") && l.ends_with("n2 n3 n4"))
+    );
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
+    // A pool that was there before stays, and is named.
+    let plan = delete(&spec, &there, &[Danger::DeleteFiles], &MadeBeside::default()).unwrap();
+    assert_eq!(plan.notes, ["glusterd goes on on n[1-4]: homing did not start it for this volume"]);
+    // The record keeps it for the deletion.
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = VolumeRecord::new(folder.path(), spec);
+    let plan = VolumePlan { made: made.clone(), ..VolumePlan::default() };
+    record.take_up(&crate::VolumeChange::Create, &plan, &[]).unwrap();
+    record.finish().unwrap();
+    assert_eq!(VolumeRecord::load(folder.path(), "data").unwrap().unwrap().made(), &made);
 }
 
 /// Fails at the n-th phase.
