@@ -2,6 +2,7 @@
 
 use crate::finding::{folded, word};
 use crate::{Code, HostFinding, Severity};
+use homing_volume::observe::StrayPool;
 use homing_volume::{Observed, OnHost, Spec, health};
 
 static ILL: Code = Code {
@@ -76,18 +77,27 @@ pub fn of_bank(host: &str, vault: &str, what: &str) -> HostFinding {
 /// Returns a finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
 fn of_health(name: &str, speaker: &str, found: &health::VolumeFinding) -> HostFinding {
     let code = if found.ill { &ILL } else { &ADVICE };
-    let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
-    if found.remedy.starts_with("homing ") { finding.here(&found.remedy) } else { finding.mend(&found.remedy) }
+    let host = found.host.as_deref().unwrap_or(speaker);
+    let finding = code.at(host, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
+    match (found.remedy.starts_with("homing "), found.mends) {
+        (true, true) => finding.here(&found.remedy),
+        (true, false) => finding.look_here(&found.remedy),
+        (false, true) => finding.mend(&found.remedy),
+        (false, false) => finding.look(&found.remedy),
+    }
 }
 
 /// Returns all findings of a volume on these of its hosts; `whole`: the faults of the volume as a whole.
 pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::VolumeFinding]) -> Vec<HostFinding> {
     let name = spec.name.as_str();
-    let speaker = hosts.first().into_iter();
-    let mut found: Vec<HostFinding> =
-        speaker.flat_map(|speaker| whole.iter().map(move |of| of_health(name, speaker, of))).collect();
+    // A daemon that is down is the cause of bricks that are down, and comes first.
+    let mut found = Vec::new();
     for host in hosts {
         let Some(facts) = seen.host(host) else { continue };
+        if let Some(pool) = &facts.stray {
+            let lack = format!("{}; first homing volume unmount {name} --on {host}", pool.text());
+            found.push(of_host(name, host, &lack, None).mend(StrayPool::cleaning()));
+        }
         for unit in homing_volume::units(spec, host).iter().filter(|unit| !facts.active.contains(**unit)) {
             found.push(of_host(name, host, &format!("{unit} does not run"), Some(unit)));
         }
@@ -95,6 +105,8 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Vo
             found.push(of_host(name, host, &format!("{} is not mounted", spec.mount), None));
         }
     }
+    let speaker = hosts.first().into_iter();
+    found.extend(speaker.flat_map(|speaker| whole.iter().map(move |of| of_health(name, speaker, of))));
     folded(found)
 }
 
@@ -117,9 +129,17 @@ mod tests {
             what: "brick n2:/b is down".into(),
             remedy: remedy.into(),
             ill: true,
+            host: None,
+            mends: true,
         };
         let found = of_health("data", "n1", &ill("homing volume heal data"));
         assert_eq!((found.code.name, found.command("")), ("HC-VOL-01", Some("homing volume heal data".into())));
+        let of_brick =
+            |mends| health::VolumeFinding { host: Some("n2".into()), mends, ..ill("systemctl start glusterd") };
+        let found = of_health("data", "n1", &of_brick(true));
+        assert_eq!(found.hosts.to_string(), "n2", "the host of the brick, and not the one that was queried");
+        assert_eq!(found.command(""), Some("homing exec -w n2 'systemctl start glusterd'".into()));
+        assert!(!of_health("data", "n1", &of_brick(false)).remedy.unwrap().mends);
         let found = of_health("data", "n1", &health::VolumeFinding { ill: false, ..ill("gluster volume start data") });
         assert_eq!(found.code.name, "HC-VOL-02");
         assert_eq!(found.command(""), Some("homing exec -w n1 'gluster volume start data'".into()));

@@ -59,6 +59,10 @@ fn of_line(host: &HostAnswers, line: &[String], mounts: &Mounts) -> Option<HostF
             format!("{point} is not mounted"),
             format!("/etc/fstab has {point}, /proc/self/mountinfo has not"),
         );
+        // The line of a volume may name a server that has left it.
+        if let Some(volume) = options.split(',').find_map(|option| option.strip_prefix("x-homing.")) {
+            return Some(found.here(&format!("homing volume mount {}", word(volume))));
+        }
         return Some(found.mend(format!("mountpoint -q {0} || {{ mkdir -p {0} && mount {0}; }}", word(point))));
     };
     let is = |option: &str| mount.options.iter().chain(&mount.of_super).any(|o| o == option);
@@ -74,4 +78,20 @@ fn of_line(host: &HostAnswers, line: &[String], mounts: &Mounts) -> Option<HostF
         "d=$(findmnt -nro SOURCE -M {0} | tail -n 1); [ \"$({errors})\" = 0 ] && mount -o remount,rw {0}",
         word(point)
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_is_mounted_by_homing_and_no_other_line_is() {
+        let remedy = |options: &str| {
+            let line = ["n4:/d3", "/d3", "glusterfs", options].map(String::from);
+            of_line(&HostAnswers::named("n4"), &line, &Mounts::new()).unwrap().command("")
+        };
+        let volume = remedy("x-homing.d3,defaults,_netdev,backup-volfile-servers=n1:n2");
+        assert_eq!(volume.as_deref(), Some("homing volume mount d3"), "it also mends a line with an old server");
+        assert!(remedy("defaults,_netdev").is_some_and(|command| command.contains("mkdir -p /d3 && mount /d3")));
+    }
 }
