@@ -82,7 +82,7 @@ pub fn failure(error: &clap::Error, grammar: &Command, typed: &[String]) -> Fail
     if error.kind() == ErrorKind::UnknownArgument
         && let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg)
     {
-        return misplaced(grammar, typed, given).unwrap_or_else(|| unknown_option(grammar, &command, given));
+        return misplaced(grammar, typed, given).unwrap_or_else(|| unknown_option(grammar, typed, given));
     }
     if let Some(failure) = unknown_value(error, &command).or_else(|| value_of_flag(error, &command)) {
         return failure;
@@ -193,10 +193,16 @@ fn has_option(command: &Command, name: &str) -> bool {
     command.get_arguments().any(|arg| !arg.is_hide_set() && is(arg))
 }
 
-fn unknown_option(grammar: &Command, command: &str, given: &str) -> Failure {
+fn unknown_option(grammar: &Command, typed: &[String], given: &str) -> Failure {
+    let command = &command_of(grammar, typed);
     let below = descend(grammar, command);
     if !given.starts_with('-') {
         let failure = Failure::usage(format!("{command} takes no argument {given:?}"));
+        // Hosts of a volume are an option of their own: -w names the hosts that are queried about it.
+        if command.starts_with("homing volume ") && has_option(below, "--on") {
+            let before: Vec<&str> = typed.iter().map(String::as_str).take_while(|word| *word != given).collect();
+            return failure.hint(format!("homing {} --on {given}", before.join(" ")));
+        }
         let takes_hosts = below.get_arguments().any(|arg| arg.get_short() == Some('w'));
         return failure.hint(if takes_hosts { format!("{command} -w {given}") } else { format!("{command} --help") });
     }
@@ -366,6 +372,9 @@ mod tests {
             ("homing hosts takes no argument \"n1\"".into(), "homing hosts -w n1".into())
         );
         assert_eq!(message_and_hint("runs x").1, "homing runs --help");
+        let (message, hint) = message_and_hint("volume mount data n4");
+        assert_eq!(message, "homing volume mount takes no argument \"n4\"");
+        assert_eq!(hint, "homing volume mount data --on n4");
     }
 
     #[test]

@@ -194,7 +194,7 @@ fn killed(lab: &Lab, words: &str, what: &str, phases: u64) {
     child.wait().unwrap();
     // On a busy machine the program may have ended before the signal.
     if done().is_some() {
-        let refused = lab.volume("heal data");
+        let refused = lab.volume("rebalance data");
         assert!(err(&refused).contains(&format!("{what} was interrupted")), "{}", err(&refused));
     }
 }

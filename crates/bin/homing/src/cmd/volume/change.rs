@@ -2,7 +2,8 @@
 
 use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, VolumeOptions};
 use super::{drive, found};
-use homing_model::Failure;
+use crate::cmd::targets::shell_word;
+use homing_model::{Failure, NodeSet};
 use homing_volume::{Danger, Drive, VolumeChange, VolumeRecord};
 
 /// Changes a volume, and prints the result.
@@ -24,14 +25,31 @@ fn named(way: &VolumeOptions, on: Option<&str>) -> Result<Option<Vec<String>>, F
     on.map(|text| way.cluster.load()?.hosts(Some(text))).transpose()
 }
 
+/// Refuses -w for a volume that has a record, with the option that names the hosts to change.
+fn refuse_hosts(way: &VolumeOptions, args: &On, verb: &str) -> Result<(), Failure> {
+    let name = &args.one.name;
+    let known = VolumeRecord::load(&homing_volume::folder(), name).ok().flatten();
+    let Some(record) = known.filter(|_| args.one.query.is_given() && args.on.is_none()) else { return Ok(()) };
+    let hosts = args.one.query.chosen(way.cluster.load()?, None)?;
+    record.refuse_hosts(&hosts).map_err(|failure| failure.hint(on(verb, name, hosts)))
+}
+
+/// Returns the command for these hosts.
+fn on(verb: &str, name: &str, hosts: Vec<String>) -> String {
+    let hosts: NodeSet = hosts.into_iter().collect();
+    format!("homing volume {verb} {name} --on {}", shell_word(&hosts.to_string()))
+}
+
 /// Mounts a volume on more hosts.
 pub fn mount(way: &VolumeOptions, args: &On) -> Result<i32, Failure> {
+    refuse_hosts(way, args, "mount")?;
     let hosts = named(way, args.on.as_deref())?;
     change(way, &args.one, args.allow.list(), |drive, record| drive.mount(record, hosts))
 }
 
 /// Unmounts a volume on hosts.
 pub fn unmount(way: &VolumeOptions, args: &On) -> Result<i32, Failure> {
+    refuse_hosts(way, args, "unmount")?;
     let hosts = named(way, args.on.as_deref())?;
     change(way, &args.one, Vec::new(), |drive, record| drive.unmount(record, hosts))
 }
@@ -88,4 +106,16 @@ pub fn resume(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
 pub fn undo(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
     let told = |what: VolumeChange| Some(format!("undone: {what}"));
     change(way, args, Vec::new(), |drive, record| drive.undo(record).map(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_for_the_hosts_of_a_mount_can_be_pasted() {
+        assert_eq!(on("mount", "data", vec!["n4".into()]), "homing volume mount data --on n4");
+        let two = vec!["n4".to_string(), "n5".to_string()];
+        assert_eq!(on("unmount", "data", two), "homing volume unmount data --on 'n[4-5]'");
+    }
 }

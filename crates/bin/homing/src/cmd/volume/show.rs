@@ -29,11 +29,17 @@ pub fn list(way: &VolumeOptions, args: List) -> Result<i32, Failure> {
         let drive = drive(way, None)?;
         let names;
         (names, silent) = names_on(&drive, &hosts);
+        let mut strays: BTreeSet<String> = BTreeSet::new();
         for name in names {
             if !specs.contains_key(&name) {
-                specs.extend(drive.adopted(&name, &hosts).0.map(|s| (name, s)));
+                let (spec, seen) = drive.adopted(&name, &hosts);
+                specs.extend(spec.map(|s| (name, s)));
+                strays.extend(
+                    seen.strays().map(|(host, pool)| format!("{host}: {}: {}", pool.text(), pool.remedy(host))),
+                );
             }
         }
+        strays.iter().for_each(|stray| eprintln!("note: {stray}"));
     }
     if args.json {
         let rows: Vec<Value> = specs.values().map(row).collect();
@@ -88,12 +94,19 @@ fn each(
 ) -> Result<i32, Failure> {
     let drive = drive(way, None)?;
     let names = args.name.clone().map_or_else(|| all_names(&drive, way, args), |name| Ok([name].into()))?;
-    let mut shown = Vec::new();
+    let (mut shown, mut unknown) = (Vec::new(), false);
     for name in names {
-        let record = found(&drive, way, &One { name, query: args.query.clone() })?;
-        shown.push(show(&drive, &record, args.json)?);
+        match found(&drive, way, &One { name, query: args.query.clone() }) {
+            Ok(record) => shown.push(show(&drive, &record, args.json)?),
+            // A volume that is not there does not hide the others.
+            Err(failure) if args.name.is_none() => {
+                eprintln!("{failure}");
+                unknown = true;
+            }
+            Err(failure) => return Err(failure),
+        }
     }
-    let well = shown.iter().all(|(_, well)| *well);
+    let well = !unknown && shown.iter().all(|(_, well)| *well);
     if args.json {
         let mut all = shown.into_iter().map(|(volume, _)| volume);
         let all =
@@ -143,12 +156,17 @@ fn status_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson 
     let copies = if spec.copies == 1 { "1 copy".into() } else { format!("{} copies", spec.copies) };
     println!("{} ({}): {copies} on {}, at {}", spec.name, spec.kind, set(&spec.servers()), spec.mount);
     println!("{:<16} {:<10} MOUNT", "HOST", "DAEMON");
-    for r in rows {
+    for r in &rows {
         let (mount, why) = (r.mount.unwrap_or("-"), r.why.as_deref().unwrap_or(""));
         let line = format!("{:<16} {:<10} {mount:<12} {why}", r.host, r.daemon);
         println!("{}", line.trim_end());
     }
-    findings.iter().for_each(|f| println!("{}: {}", f.what, f.remedy));
+    // A daemon that is down is the cause of bricks that are down, and comes first.
+    for fault in rows.iter().flat_map(|row| &row.faults) {
+        println!("{}: {}", fault.what, fault.remedy);
+    }
+    let server = spec.servers().into_iter().find(|host| seen.host(host).is_some()).unwrap_or_default();
+    findings.iter().for_each(|f| println!("{}: {}", f.what, f.command(&server)));
     tasks.iter().for_each(|t| println!("last movement of files: {t}"));
     if let Some(what) = pending {
         println!("{what} was interrupted: homing volume resume {0}, or homing volume undo {0}", spec.name);
@@ -165,12 +183,13 @@ fn balance_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson
     let spec = &record.spec;
     let seen = drive.observe(spec, &spec.hosts());
     let rows = stores(spec, &seen);
+    let silent = alike::folded(seen.silent());
     if as_json {
         let rows: Vec<Value> = rows
             .iter()
             .map(|(h, s)| json!({"host": h, "path": s.path, "size_bytes": s.size, "used_bytes": s.size - s.free.min(s.size), "free_bytes": s.free}))
             .collect();
-        return Ok((json!({ "name": spec.name, "stores": rows }), true));
+        return Ok((json!({ "name": spec.name, "stores": rows }), silent.is_empty()));
     }
     println!("{}:\n{:<12} {:<28} {:>10} {:>10} {:>6}", spec.name, "HOST", "STORE", "USED", "FREE", "FULL");
     for (host, s) in &rows {
@@ -179,5 +198,6 @@ fn balance_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson
         println!("{host:<12} {:<28} {:>10} {:>10} {percent:>5.0}%", s.path, bytes(used), bytes(s.free));
     }
     println!("USED includes all other files on the disk");
-    Ok((Value::Null, true))
+    silent.iter().for_each(|why| println!("unknown: {why}"));
+    Ok((Value::Null, silent.is_empty()))
 }
