@@ -95,8 +95,7 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Vo
     for host in hosts {
         let Some(facts) = seen.host(host) else { continue };
         if let Some(pool) = &facts.stray {
-            let lack = format!("{}; first homing volume unmount {name} --on {host}", pool.text());
-            found.push(of_host(name, host, &lack, None).mend(StrayPool::cleaning()));
+            found.push(of_host(name, host, &pool.text_for(spec, host, facts), None).mend(StrayPool::cleaning()));
         }
         for unit in homing_volume::units(spec, host).iter().filter(|unit| !facts.active.contains(**unit)) {
             found.push(of_host(name, host, &format!("{unit} does not run"), Some(unit)));

@@ -462,7 +462,8 @@ mod tests {
         let phase =
             CommandPhase { why: "folders".into(), steps: vec![step("n1"), step("n2")], ..CommandPhase::default() };
         assert_eq!(one_line(&phase), "n[1-2]: makes it");
-        let plan = VolumePlan { phases: vec![phase], then: Then::Again, notes: vec!["slow".into()], ..VolumePlan::default() };
+        let plan =
+            VolumePlan { phases: vec![phase], then: Then::Again, notes: vec!["slow".into()], ..VolumePlan::default() };
         let told =
             "# folders\nn[1-2]: mkdir '/a b'\n# then homing queries the hosts again and does the rest\n# note: slow\n";
         assert_eq!(text(&plan), told);

@@ -112,9 +112,18 @@ impl StrayPool {
         let others: NodeSet = self.others.iter().cloned().collect();
         let volumes = match &self.volumes[..] {
             [] => String::new(),
+            [name] => format!(", with the volume {name}"),
             names => format!(", with the volumes {}", names.join(", ")),
         };
         format!("its glusterd remembers a pool that {others} removed it from{volumes}")
+    }
+
+    /// Describes the fault of a host with these facts. A mount by that daemon keeps the old volume, and has to go first.
+    pub fn text_for(&self, spec: &Spec, host: &str, facts: &HostFacts) -> String {
+        match facts.point {
+            MountPoint::Ours => format!("{}; first homing volume unmount {} --on {host}", self.text(), spec.name),
+            _ => self.text(),
+        }
     }
 
     /// Returns the command for the host that makes its daemon forget the pool. Files in its bricks stay.

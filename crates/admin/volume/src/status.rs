@@ -50,7 +50,7 @@ fn faults(spec: &Spec, facts: &HostFacts, host: &str) -> Vec<HostFault> {
     let (name, point) = (&spec.name, &spec.mount);
     let mut faults = Vec::new();
     if let Some(pool) = &facts.stray {
-        let text = format!("{host}: {}; first homing volume unmount {name} --on {host}", pool.text());
+        let text = format!("{host}: {}", pool.text_for(spec, host, facts));
         faults.push(HostFault::new(text, pool.remedy(host)));
     }
     let down: Vec<&str> = units(spec, host).into_iter().filter(|unit| !facts.active.contains(*unit)).collect();

@@ -41,6 +41,19 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
         .collect()
 }
 
+/// Returns the command that mounts the volume of a line with these options, if homing has written it: the line may
+/// name a server that has left the volume.
+fn of_volume(options: &str) -> Option<String> {
+    let volume = options.split(',').find_map(|option| option.strip_prefix("x-homing."))?;
+    Some(format!("homing volume mount {}", word(volume)))
+}
+
+/// Returns the command that mounts the volume which homing has written into a host's /etc/fstab at this point.
+pub(crate) fn volume_at(host: &HostAnswers, point: &str) -> Option<String> {
+    let line = host.rows(CHECK.key)?.iter().find(|line| line.get(1).is_some_and(|at| at == point))?;
+    of_volume(line.get(3)?)
+}
+
 fn of_line(host: &HostAnswers, line: &[String], mounts: &Mounts) -> Option<HostFinding> {
     let [_, point, fstype, options] = line else { return None };
     let point = String::from_utf8_lossy(&unescape(point.as_bytes())).into_owned();
@@ -59,9 +72,8 @@ fn of_line(host: &HostAnswers, line: &[String], mounts: &Mounts) -> Option<HostF
             format!("{point} is not mounted"),
             format!("/etc/fstab has {point}, /proc/self/mountinfo has not"),
         );
-        // The line of a volume may name a server that has left it.
-        if let Some(volume) = options.split(',').find_map(|option| option.strip_prefix("x-homing.")) {
-            return Some(found.here(&format!("homing volume mount {}", word(volume))));
+        if let Some(command) = of_volume(options) {
+            return Some(found.here(&command));
         }
         return Some(found.mend(format!("mountpoint -q {0} || {{ mkdir -p {0} && mount {0}; }}", word(point))));
     };
@@ -92,6 +104,10 @@ mod tests {
         };
         let volume = remedy("x-homing.d3,defaults,_netdev,backup-volfile-servers=n1:n2");
         assert_eq!(volume.as_deref(), Some("homing volume mount d3"), "it also mends a line with an old server");
+        let rows = "=fstab\tn4:/d3\t/d3\tglusterfs\tx-homing.d3,defaults\n=end\tfstab\t0\n";
+        let host = HostAnswers::read("n4", &[(1.0, rows.into())]);
+        assert_eq!(volume_at(&host, "/d3"), volume, "HC-MOUNT-03 has the same remedy");
+        assert_eq!(volume_at(&host, "/data"), None);
         assert!(remedy("defaults,_netdev").is_some_and(|command| command.contains("mkdir -p /d3 && mount /d3")));
     }
 }

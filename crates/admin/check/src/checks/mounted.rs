@@ -1,5 +1,6 @@
 //! Do all hosts have the same mounts?
 
+use super::fstab::volume_at;
 use crate::compare::split;
 use crate::finding::word;
 use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
@@ -92,9 +93,11 @@ fn of_point(point: &str, all: &[(&HostAnswers, Mounts)]) -> Vec<HostFinding> {
     if there.iter().all(|(_, m)| is_network(m)) {
         let lacking = at.iter().filter(|(h, m)| m.is_none() && there.len() * 2 > all.len() && !serves(h, first));
         found.extend(lacking.map(|(h, _)| {
-            LACKS
-                .on(h, format!("{point} is not mounted"), "/proc/self/mountinfo")
-                .mend(like(first, table_of(speaker, all)))
+            let found = LACKS.on(h, format!("{point} is not mounted"), "/proc/self/mountinfo");
+            match volume_at(h, point) {
+                Some(command) => found.here(&command),
+                None => found.mend(like(first, table_of(speaker, all))),
+            }
         }));
         found.extend(there.iter().filter_map(|(h, m)| soft(h, m)));
         let others = there.iter().filter(|(_, m)| is_another(&m.mount, &first.mount));

@@ -301,7 +301,7 @@ fn a_volume_that_a_host_outside_of_the_pool_alone_knows_does_not_exist() {
     assert!(crate::adopt::spec("data", &spec.hosts(), &seen).is_none() && seen.volume_names().is_empty());
     let strays: Vec<_> = seen.strays().collect();
     assert_eq!(strays.len(), 1, "{strays:?}");
-    let text = "its glusterd remembers a pool that n[1-3] removed it from, with the volumes data";
+    let text = "its glusterd remembers a pool that n[1-3] removed it from, with the volume data";
     assert_eq!((strays[0].0, strays[0].1.text().as_str()), ("n4", text));
     // It is no peer before it is cleaned, and its own line of the status has the command.
     let refused = crate::needs::refusals(&crate::VolumeChange::Create, &spec, &seen);
