@@ -93,7 +93,17 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Vo
     // A daemon that is down is the cause of bricks that are down, and comes first.
     let mut found = Vec::new();
     for host in hosts {
-        let Some(facts) = seen.host(host) else { continue };
+        let facts = match seen.hosts.get(host) {
+            Some(Ok(facts)) => facts,
+            // It has answered the other checks: a mount whose server is down can make this one hang.
+            Some(Err(why)) => {
+                let lack = format!("volume {name}: its part of it is unknown: {why}");
+                let status = format!("homing volume status {name}");
+                found.push(HOST.at(host, lack, &status).look_here(&format!("homing volume status {}", word(name))));
+                continue;
+            }
+            None => continue,
+        };
         if let Some(pool) = &facts.stray {
             found.push(of_host(name, host, &pool.text_for(spec, host, facts), None).mend(StrayPool::cleaning()));
         }
@@ -121,6 +131,20 @@ fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> HostFindin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A mount whose server is down makes the query of a volume hang on a host that has answered the other checks.
+    #[test]
+    fn a_host_whose_part_is_unknown_is_not_well() {
+        let spec: Spec = serde_json::from_value(serde_json::json!({
+            "name": "m", "kind": "moosefs", "places": [], "copies": 2, "mount": "/m", "clients": ["n1"], "master": "n1",
+        }))
+        .unwrap();
+        let hosts = [("n1".to_string(), Err("no answer within 20 s".to_string()))];
+        let found = found(&spec, &["n1".into()], &Observed { hosts: hosts.into() }, &[]);
+        assert_eq!((found.len(), found[0].code.name), (1, "HC-VOL-03"));
+        assert!(found[0].what.ends_with("its part of it is unknown: no answer within 20 s"), "{}", found[0].what);
+        assert_eq!(found[0].command(""), Some("homing volume status m".into()));
+    }
 
     #[test]
     fn what_a_volume_lacks_is_told_with_its_remedy() {

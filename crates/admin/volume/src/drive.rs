@@ -141,7 +141,7 @@ impl Drive {
         if without.is_empty() {
             return Ok(());
         }
-        let failure = Failure::usage(format!("{what} needs root on its hosts; {}", without.join("; ")));
+        let failure = Failure::system(format!("{what} needs root on its hosts; {}", without.join("; ")));
         Err(failure.hint(if self.executor.sudo { AS_ROOT.into() } else { format!("use --sudo, or {AS_ROOT}") }))
     }
 

@@ -47,6 +47,12 @@ fn rate(value: Option<f64>, unit: &str) -> String {
     value.map_or("-".into(), |n| format!("{n:.0} {unit}"))
 }
 
+/// Returns the trouble of a host. Hosts as they are now have their whole messages below the table.
+fn trouble(scene: &Scene, host: &HostState) -> String {
+    let whole = host.trouble.clone().unwrap_or_default();
+    if scene.about == About::Hosts { clipped(&whole, TROUBLE) } else { whole }
+}
+
 pub(crate) fn hosts(view: &WatchView, scene: &Scene) -> Rows {
     let hosts = view.hosts(scene);
     let bad = hosts.iter().map(|host| host.trouble.is_some()).collect();
@@ -59,7 +65,7 @@ pub(crate) fn hosts(view: &WatchView, scene: &Scene) -> Rows {
         let cores = if host.slots > 0 { host.slots.to_string() } else { "-".into() };
         let [cpu, stalled] = [rate(host.cpu, "%"), rate(host.stalled, "%")];
         let free = host.memory.map_or("-".into(), |mib| bytes((mib * f64::from(1 << 20)) as u64));
-        let (disk, trouble) = (rate(host.disk, "MB/s"), clipped(host.trouble.as_deref().unwrap_or_default(), TROUBLE));
+        let (disk, trouble) = (rate(host.disk, "MB/s"), trouble(scene, host));
         let failed = host.failed.to_string();
         [host.name.clone(), trouble, slots, cores, done, failed, cpu, stalled, free, disk, net(host)]
     };

@@ -1,7 +1,7 @@
 //! Can users log in from host to host, if `homing up` has set that up?
 
 use crate::{Answers, Code, HostCheck, HostFinding, Severity};
-use homing_model::text::quoted_unless;
+use homing_model::text::always_quoted;
 use homing_setup::{HOST_BASED, failed_login, host_based_faults};
 
 static BARRED: Code = Code {
@@ -47,7 +47,7 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
 
 /// Returns the command that shows how far a login at `peer` comes.
 fn way_to(peer: &str) -> String {
-    let peer = quoted_unless(peer, |_| false);
+    let peer = always_quoted(peer);
     format!("getent hosts {peer}; ssh -v -o BatchMode=yes {peer} true 2>&1 | tail -n 20")
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The time that SIGKILL gets. A process in uninterruptible sleep ends when its I/O ends; waiting longer does not
 /// help.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The variable in the environment of a process that removes what a task left elsewhere, as `podman rm` does. Such a
+/// The variable in the environment of a process that removes things that a task left elsewhere, as `podman rm` does. Such a
 /// process may finish, within [`REMOVAL`].
 pub const REMOVER: &str = "HOMING_REMOVER";
 /// The time that removers get. A loaded host needs a second for one container; the guard waits 6 s.
