@@ -80,7 +80,7 @@ fn of_disconnected(spec: &Spec, seen: &Observed, members: &BTreeSet<String>) -> 
 
 fn of_moosefs(what: &VolumeChange, spec: &Spec, seen: &Observed) -> Vec<Refusal> {
     use VolumeChange::{DrainHost, Rebalance, SetCopies};
-    // The others start what is down, or stop it.
+    // The other changes start or stop the units themselves.
     if !matches!(what, DrainHost { .. } | SetCopies { .. } | Rebalance) {
         return Vec::new();
     }
