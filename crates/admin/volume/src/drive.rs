@@ -11,9 +11,13 @@ use homing_steps::{Executor, SshExecutor};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs::File;
+use std::time::{Duration, Instant};
 
 /// Rounds of observing and planning before homing reports that they lead nowhere.
 const ROUNDS: usize = 12;
+
+/// Time for daemons to connect with each other.
+const CONNECTING: Duration = Duration::from_secs(15);
 
 /// A volume whatever its name.
 const ANY: &str = "any volume";
@@ -159,12 +163,7 @@ impl Drive {
             self.need_root(what, &record.spec.hosts())?;
         }
         // A change that is begun or continued without a daemon stops halfway, and blocks the repair.
-        let seen = self.observe(&record.spec, &record.spec.hosts());
-        let needs = needs::refusals(what, &record.spec, &seen);
-        if !needs.is_empty() {
-            return Err(refused(what, &record.spec, &needs));
-        }
-        let mut fresh = Some(seen);
+        let mut fresh = Some(self.needed(&record.spec, what)?);
         // A plan whose second half cannot be derived from the hosts is finished as it was recorded.
         let mut confirmed = false;
         if acts && *what != VolumeChange::Create && record.pending.as_ref().is_some_and(|p| p.what == *what) {
@@ -203,6 +202,23 @@ impl Drive {
         }
         Err(Failure::system(format!("{what}: set-up incomplete after {ROUNDS} rounds"))
             .hint(format!("homing volume status {}", record.spec.name)))
+    }
+
+    /// Queries the hosts of a change, and refuses it if a daemon is missing. Daemons that were started a moment ago are
+    /// not yet connected.
+    fn needed(&self, spec: &Spec, what: &VolumeChange) -> Result<Observed, Failure> {
+        let begun = Instant::now();
+        loop {
+            let seen = self.observe(spec, &spec.hosts());
+            let needs = needs::refusals(what, spec, &seen);
+            match () {
+                () if needs.is_empty() => return Ok(seen),
+                () if begun.elapsed() < CONNECTING && needs.iter().all(|refusal| refusal.passing) => {
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+                () => return Err(refused(what, spec, &needs)),
+            }
+        }
     }
 
     fn confirm(&self, name: &str, what: &VolumeChange, plan: &VolumePlan) -> Result<(), Failure> {

@@ -39,8 +39,10 @@ fn of_gluster(what: &VolumeChange, spec: &Spec, seen: &Observed) -> Vec<Refusal>
     // A host without a part in the volume so far has its daemon started by the change.
     let bricks: BTreeSet<String> =
         gluster::volume(spec, seen).iter().flat_map(|volume| &volume.bricks).map(|brick| brick.host.clone()).collect();
-    let knows = |host: &String| bricks.contains(host) || seen.host(host).is_some_and(|facts| facts.glusterd_knows);
-    let members: BTreeSet<String> = servers.union(&bricks).filter(|host| knows(host)).cloned().collect();
+    let knows = |host: &String| seen.host(host).is_some_and(|facts| facts.glusterd_knows);
+    let joins = |host: &String| matches!(what, VolumeChange::AddHost { hosts } if hosts.contains(host));
+    let is_member = |host: &&String| bricks.contains(*host) || (knows(host) && !joins(host));
+    let members: BTreeSet<String> = servers.union(&bricks).filter(is_member).cloned().collect();
     refusals.extend(of_stopped(UNIT, members.iter().filter(|host| stopped(host)).cloned()));
     match what {
         VolumeChange::DrainHost { host } => {
@@ -75,7 +77,8 @@ fn of_disconnected(spec: &Spec, seen: &Observed, members: &BTreeSet<String>) -> 
     let cut: NodeSet = members.iter().filter(is_cut).cloned().collect();
     let why = format!("glusterd of {speaker} is not connected with glusterd of {cut}");
     let look = on_hosts(&speaker, "gluster peer status");
-    (!cut.is_empty()).then(|| Refusal::of_host(why, Some(format!("{look}; repeat the command when it is connected"))))
+    let remedy = Some(format!("{look}; repeat the command when it is connected"));
+    (!cut.is_empty()).then(|| Refusal { passing: true, ..Refusal::of_host(why, remedy) })
 }
 
 fn of_moosefs(what: &VolumeChange, spec: &Spec, seen: &Observed) -> Vec<Refusal> {
@@ -148,7 +151,13 @@ mod tests {
         let mut spec = four();
         spec.places.push(crate::StorageFolder { host: "n5".into(), path: "/brick".into() });
         let seen = running(&spec, "");
-        assert_eq!(refusals(&VolumeChange::AddHost { hosts: vec!["n5".into()] }, &spec, &seen), []);
+        let add = VolumeChange::AddHost { hosts: vec!["n5".into()] };
+        assert_eq!(refusals(&add, &spec, &seen), []);
+        // The change was interrupted when it had joined the pool: GlusterFS has told it of the volume.
+        let mut joined = running(&spec, "");
+        joined.hosts.insert("n5".into(), stopped(&spec));
+        assert_eq!(refusals(&add, &spec, &joined), []);
+        assert_eq!(refusals(&VolumeChange::Rebalance, &spec, &joined).len(), 1);
         let mut dead = running(&four(), "");
         dead.hosts.insert("n4".into(), Err("no route".into()));
         let drain = |host: &str| refusals(&VolumeChange::DrainHost { host: host.into() }, &four(), &dead);
@@ -165,6 +174,7 @@ mod tests {
         }
         let refused = refusals(&VolumeChange::Rebalance, &spec, &seen);
         assert_eq!(refused[0].why, "glusterd of n1 is not connected with glusterd of n3");
+        assert!(refused[0].passing, "it may have been started a moment ago");
         assert_eq!(refusals(&VolumeChange::Heal, &spec, &seen), []);
     }
 

@@ -47,6 +47,9 @@ pub struct Refusal {
     pub danger: Option<Danger>,
     /// Whether a host or its daemon is the cause, and not the request.
     pub of_host: bool,
+    /// Whether the cause may pass by itself in a few seconds.
+    #[serde(skip)]
+    pub passing: bool,
     /// A command that removes the cause.
     pub remedy: Option<String>,
 }
@@ -57,7 +60,7 @@ impl Refusal {
     }
     /// Makes a refusal that no option lifts.
     pub fn never(why: impl Into<String>) -> Refusal {
-        Refusal { why: why.into(), danger: None, of_host: false, remedy: None }
+        Refusal { why: why.into(), danger: None, of_host: false, passing: false, remedy: None }
     }
     /// Makes a refusal whose cause is a host or its daemon; the command removes the cause.
     pub(crate) fn of_host(why: impl Into<String>, remedy: Option<String>) -> Refusal {
