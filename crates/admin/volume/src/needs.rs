@@ -153,7 +153,7 @@ mod tests {
         let seen = running(&spec, "");
         let add = VolumeChange::AddHost { hosts: vec!["n5".into()] };
         assert_eq!(refusals(&add, &spec, &seen), []);
-        // The change was interrupted when it had joined the pool: GlusterFS has told it of the volume.
+        // The change was interrupted when it had joined the pool: its glusterd knows the volume.
         let mut joined = running(&spec, "");
         joined.hosts.insert("n5".into(), stopped(&spec));
         assert_eq!(refusals(&add, &spec, &joined), []);

@@ -136,8 +136,8 @@ fn other_key(name: &str, file: &Path) -> String {
     format!("it answers with another host key than the recorded one; if it was installed anew: {words}")
 }
 
-/// Whether lines of known_hosts and lines of `ssh-keyscan` are of the same host: each type of key that both have is
-/// the same key, or an authority vouches for the host.
+/// Whether lines of known_hosts and lines of `ssh-keyscan` are of the same host. Each type of key that both have must
+/// be the same key, or an authority vouches for the host.
 fn agree(recorded: &str, scanned: &str) -> bool {
     fn keys(text: &str) -> impl Iterator<Item = (&str, &str)> + Clone {
         let lines = text.lines().filter(|line| !line.starts_with(['#', '@']));
