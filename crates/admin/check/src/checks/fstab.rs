@@ -1,5 +1,6 @@
 //! Are all file systems of /etc/fstab mounted, and writable?
 
+use super::fstab_volume::{FSTAB, of_volume};
 use super::mounted::{Mounts, mounts};
 use crate::finding::word;
 use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
@@ -23,7 +24,7 @@ static READ_ONLY: Code = Code {
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {
-    key: "fstab",
+    key: FSTAB,
     script: r#"awk '$1 !~ /^#/ && NF > 3 {print $1 "\t" $2 "\t" $3 "\t" $4}' /etc/fstab"#,
     waits: false,
     slow: false,
@@ -39,19 +40,6 @@ fn judge(answers: &Answers) -> Vec<HostFinding> {
             fstab.iter().filter_map(move |line| of_line(host, line, &mounts)).collect::<Vec<_>>()
         })
         .collect()
-}
-
-/// Returns the command that mounts the volume of a line with these options, if homing has written it: the line may
-/// name a server that has left the volume.
-fn of_volume(options: &str) -> Option<String> {
-    let volume = options.split(',').find_map(|option| option.strip_prefix("x-homing."))?;
-    Some(format!("homing volume mount {}", word(volume)))
-}
-
-/// Returns the command that mounts the volume which homing has written into a host's /etc/fstab at this point.
-pub(crate) fn volume_at(host: &HostAnswers, point: &str) -> Option<String> {
-    let line = host.rows(CHECK.key)?.iter().find(|line| line.get(1).is_some_and(|at| at == point))?;
-    of_volume(line.get(3)?)
 }
 
 fn of_line(host: &HostAnswers, line: &[String], mounts: &Mounts) -> Option<HostFinding> {
@@ -104,10 +92,6 @@ mod tests {
         };
         let volume = remedy("x-homing.d3,defaults,_netdev,backup-volfile-servers=n1:n2");
         assert_eq!(volume.as_deref(), Some("homing volume mount d3"), "it also mends a line with an old server");
-        let rows = "=fstab\tn4:/d3\t/d3\tglusterfs\tx-homing.d3,defaults\n=end\tfstab\t0\n";
-        let host = HostAnswers::read("n4", &[(1.0, rows.into())]);
-        assert_eq!(volume_at(&host, "/d3"), volume, "HC-MOUNT-03 has the same remedy");
-        assert_eq!(volume_at(&host, "/data"), None);
         assert!(remedy("defaults,_netdev").is_some_and(|command| command.contains("mkdir -p /d3 && mount /d3")));
     }
 }

@@ -15,6 +15,7 @@ mod dns;
 mod drift;
 mod exports;
 mod fstab;
+mod fstab_volume;
 mod full;
 mod homes;
 mod host_based;

@@ -1,6 +1,6 @@
 //! Do all hosts have the same mounts?
 
-use super::fstab::volume_at;
+use super::fstab_volume::volume_at;
 use crate::compare::split;
 use crate::finding::word;
 use crate::{Answers, Code, HostAnswers, HostCheck, HostFinding, Severity};
