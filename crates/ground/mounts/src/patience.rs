@@ -221,7 +221,7 @@ fn start<T: 'static, K: Send + 'static, R: Send + 'static>(
 }
 
 fn next_of<T>(things: &Things<T>) -> Option<T> {
-    lock(&things).next()
+    lock(things).next()
 }
 
 fn look_on<T, K, R>(things: &Things<T>, mut look: LookFunction<T, K, R>, looking: &Looking<K>, to: &SyncSender<R>) {

@@ -42,7 +42,7 @@ pub fn begin_or_do(work: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()
 }
 
 fn do_once(work: &Mutex<Option<impl FnOnce()>>) {
-    let mine = lock(&work).take();
+    let mine = lock(work).take();
     if let Some(work) = mine {
         work();
     }
