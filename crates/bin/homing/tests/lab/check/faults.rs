@@ -56,7 +56,8 @@ unfakes() { rm -f $1; [ ! -e $1.kept ] || mv $1.kept $1; }
 
 pub const FAULTS: &[Fault] = &[
     mended("hosts", "HC-NAME-01", &[(N3, "sed -i '1i 127.0.1.1 n3' /etc/hosts")], &[]),
-    mended("hosts", "HC-NAME-02", &[(N3, "sed -i '1i 10.250.9.9 n1' /etc/hosts")], &[]),
+    // An address outside of the lab would have the MTU of this machine's uplink.
+    mended("hosts", "HC-NAME-02", &[(N3, "sed -i \"1i $(hostname -I | cut -d. -f1-3).250 n1\" /etc/hosts")], &[]),
     mended("hosts", "HC-NAME-03", &[(N3, "sed -i '/ n1$/d' /etc/hosts")], &[]),
     mended(
         "hosts",
