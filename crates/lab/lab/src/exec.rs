@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// The capability to set the clock, by its number in capability.h.
+const CAP_SYS_TIME: libc::c_ulong = 25;
+
 /// Returns a command that runs in a host of a lab as root, in `/root`. It runs within the host's share of processor
 /// time. The caller adds program and arguments. Standard streams are the caller's, and the exit status is the
 /// program's.
@@ -35,6 +38,14 @@ pub(crate) fn inside(host: &HostPlan) -> Option<Command> {
         }
     }
     c.stdin(Stdio::inherit());
+    // SAFETY: a system call with plain numbers between fork and exec.
+    unsafe {
+        c.pre_exec(|| {
+            // As for the other processes of the host: the clock is that of the machine.
+            libc::prctl(libc::PR_CAPBSET_DROP, CAP_SYS_TIME, 0, 0, 0);
+            Ok(())
+        });
+    }
     if let Some(mut door) = cgroup::enter_cpu(&host.cgroup()) {
         // SAFETY: writing to a descriptor opened before the fork is async-signal-safe.
         unsafe {
