@@ -321,3 +321,6 @@ pub fn look(place: &LeaseFolder) -> Option<Outlook> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+#[path = "../../../../tests/until.rs"]
+mod until;

@@ -1,13 +1,10 @@
-#[path = "../../../../tests/until.rs"]
-mod until;
-
 use super::*;
+use crate::until::until;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::SystemTime;
-use until::until;
 
 fn place(dir: &Path, limit: Option<u32>) -> LeaseFolder {
     LeaseFolder { folder: dir.join(FOLDER), server: "nas".into(), limit, unfit: None }

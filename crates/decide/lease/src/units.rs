@@ -132,6 +132,7 @@ fn is_met(files: &[File], bytes: (u32, u32)) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::until::until;
 
     /// A folder as /var/tmp is, with pools in it.
     struct Host(tempfile::TempDir);
@@ -139,14 +140,12 @@ mod tests {
     /// Tries until it succeeds. A lock that was released is held a moment longer by a child of another test between
     /// its fork and its exec.
     fn soon(taker: &mut Taker) -> UnitLease {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        loop {
-            if let Some(lease) = taker.try_take().unwrap() {
-                return lease;
-            }
-            assert!(std::time::Instant::now() < until, "the units stay taken");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        let mut lease = None;
+        until("the units are released", || {
+            lease = taker.try_take().unwrap();
+            lease.is_some()
+        });
+        lease.unwrap()
     }
 
     impl Host {

@@ -21,3 +21,6 @@ pub mod threads;
 #[cfg(test)]
 #[path = "../../../../tests/script.rs"]
 mod script;
+#[cfg(test)]
+#[path = "../../../../tests/until.rs"]
+mod until;

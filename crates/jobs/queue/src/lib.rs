@@ -84,3 +84,7 @@ pub use slurm::{Joined, Slurm};
 pub use spool::JobSpool;
 pub use state::ElementState;
 pub use tender::Tender;
+
+#[cfg(test)]
+#[path = "../../../../tests/until.rs"]
+mod until;

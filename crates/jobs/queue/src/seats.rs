@@ -267,20 +267,16 @@ fn may_use(claim: &Claim, waiting: &[(u32, Standing)]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::until::until;
 
     fn make_standing(used: u32, last_us: u64, wants: u32) -> Standing {
         let wants = (wants > 0).then_some(Want { id: 1, index: 0, slots: wants });
         Standing { host: None, used: BTreeMap::from([("q".into(), used)]), last_us, wants }
     }
 
-    /// Waits for the end of a lock. A child of another test holds it a moment longer, between its fork and its exec.
-    fn soon(is_so: impl Fn() -> bool) {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while !is_so() {
-            assert!(std::time::Instant::now() < until, "the lock stays");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-    }
+    /// The event that these tests wait for: a child of another test holds a lock a moment longer, between its fork and
+    /// its exec.
+    const RELEASED: &str = "the lock is released";
 
     #[test]
     fn a_run_has_all_until_others_wait_and_then_its_part() {
@@ -315,16 +311,16 @@ mod tests {
         let of_runs = || slots::of_runs(&places(), &users, &files::host_name(), 4);
         assert_eq!(of_runs(), [(files::uid(), 4)]);
         assert_eq!(second.settle(0, 0), 0);
-        soon(|| of_runs() == [(files::uid(), 3)]);
+        until(RELEASED, || of_runs() == [(files::uid(), 3)]);
         let one = job(1).expect("the fourth is free");
         assert!(job(1).is_none());
         assert_eq!(second.settle(0, 4), 3, "beside the first run");
         assert_eq!(of_runs(), [(files::uid(), 3)], "the job's slot is not among them");
         drop((first, second));
-        soon(|| of_runs().is_empty());
+        until(RELEASED, || of_runs().is_empty());
         assert!(job(4).is_none());
         drop(one);
-        soon(|| job(4).is_some());
+        until(RELEASED, || job(4).is_some());
     }
 
     #[test]
@@ -341,10 +337,10 @@ mod tests {
         assert!(told[0].0 > u32::MAX / 2 && told[0].1.wants.is_some());
         assert_eq!(told[0].1.last_us, 0, "it has found nothing to take, and its turn is still to come");
         drop(job);
-        soon(|| slots::free(&places(), &users, &files::host_name(), 2) == 2);
+        until(RELEASED, || slots::free(&places(), &users, &files::host_name(), 2) == 2);
         assert_eq!(seats.settle(0, 2), 1, "one is left to the job that waits");
         drop(seats);
-        soon(|| waiting_runs(&places(), &users).is_empty());
+        until(RELEASED, || waiting_runs(&places(), &users).is_empty());
     }
 
     #[test]

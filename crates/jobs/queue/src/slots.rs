@@ -103,15 +103,11 @@ pub(crate) fn odd(places: &Places, users: &[u32], host: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::until::until;
 
-    /// Waits for the end of a lock. A child of another test holds it a moment longer, between its fork and its exec.
-    fn soon(is_so: impl Fn() -> bool) {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while !is_so() {
-            assert!(std::time::Instant::now() < until, "the lock stays");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-    }
+    /// The event that these tests wait for: a child of another test holds a lock a moment longer, between its fork and
+    /// its exec.
+    const RELEASED: &str = "the lock is released";
 
     #[test]
     fn no_more_slots_are_given_than_there_are_and_odd_files_stop_nobody() {
@@ -123,11 +119,11 @@ mod tests {
         assert!(take(1).is_none());
         assert_eq!(free(&places, &users, "h", 4), 0);
         drop(second);
-        soon(|| free(&places, &users, "h", 4) == 1);
+        until(RELEASED, || free(&places, &users, "h", 4) == 1);
         assert!(take(2).is_none());
         assert_eq!(free(&places, &users, "h", 4), 1, "one is free, and it was not taken");
         drop(first);
-        soon(|| free(&places, &users, "h", 4) == 4);
+        until(RELEASED, || free(&places, &users, "h", 4) == 4);
         // Opening a pipe without a writer to read it would block.
         let file = folder(&places.own().unwrap()).unwrap().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, 0o644.into(), 0).unwrap();

@@ -215,15 +215,11 @@ impl FileLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::until::until;
 
-    /// Waits for the end of a lock. A child of another test holds it a moment longer, between its fork and its exec.
-    fn soon(is_so: impl Fn() -> bool) {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while !is_so() {
-            assert!(std::time::Instant::now() < until, "the lock stays");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-    }
+    /// The event that these tests wait for: a child of another test holds a lock a moment longer, between its fork and
+    /// its exec.
+    const RELEASED: &str = "the lock is released";
 
     #[test]
     fn held_until_dropped_and_asking_takes_nothing() {
@@ -239,7 +235,7 @@ mod tests {
         file(&path, 0o600).unwrap();
         assert!(!held.is_at(&path), "another file of the same name");
         drop(held);
-        soon(|| FileLock::is_held(&path) == Some(false));
+        until(RELEASED, || FileLock::is_held(&path) == Some(false));
         std::os::unix::fs::symlink(&path, dir.path().join("s")).unwrap();
         assert!(FileLock::try_take(&dir.path().join("s")).is_err());
     }

@@ -1,5 +1,6 @@
 //! `homing hosts --init`: writes a first cluster file.
 
+use homing_model::text::WordReader;
 use homing_model::{Failure, NodeSet};
 use homing_os::folder::{Existing, make_file};
 use std::io::{ErrorKind, Write};
@@ -26,15 +27,14 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
             .hint("homing hosts --init NODESET --cluster OTHER.toml"),
         _ => Failure::system(format!("writing {}: {e}", file.display())),
     })?;
-    let option = if file == Path::new(HERE) { String::new() } else { format!(" --cluster {}", quoted(file)) };
+    let option = if file == Path::new(HERE) {
+        String::new()
+    } else {
+        format!(" --cluster {}", WordReader::LoginShell.quoted(&file.to_string_lossy()))
+    };
     println!("{} names {set}; homing hosts{option} shows them, homing check{option} finds faults", file.display());
     println!("homing help cluster explains all keys");
     Ok(0)
-}
-
-/// Returns a path as a word of a command line.
-fn quoted(file: &Path) -> String {
-    shlex::try_quote(&file.to_string_lossy()).map_or_else(|_| file.display().to_string(), |word| word.into_owned())
 }
 
 /// Returns the text of the file: the hosts, and frequent next keys as comments.
