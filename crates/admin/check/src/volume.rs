@@ -2,6 +2,7 @@
 
 use crate::finding::{folded, word};
 use crate::{Code, HostFinding, Severity};
+use homing_model::NodeSet;
 use homing_volume::observe::StrayPool;
 use homing_volume::{Observed, OnHost, Spec, health};
 
@@ -74,11 +75,13 @@ pub fn of_bank(host: &str, vault: &str, what: &str) -> HostFinding {
         .look_here(&format!("homing snapshot list {}", word(vault)))
 }
 
-/// Returns a finding of a volume. Its remedy is a command for a host that serves it, or one of homing itself.
+/// Returns a finding of a volume. Its remedy is a command for the hosts with the fault, or one of homing itself. A
+/// fault of the volume as a whole is that of `speaker`, a host that serves it.
 fn of_health(name: &str, speaker: &str, found: &health::VolumeFinding) -> HostFinding {
     let code = if found.ill { &ILL } else { &ADVICE };
-    let host = found.host.as_deref().unwrap_or(speaker);
-    let finding = code.at(host, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
+    let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
+    let hosts = found.host.as_deref().and_then(|set| NodeSet::parse(set).ok());
+    let finding = HostFinding { hosts: hosts.unwrap_or(finding.hosts), ..finding };
     match (found.remedy.starts_with("homing "), found.mends) {
         (true, true) => finding.here(&found.remedy),
         (true, false) => finding.look_here(&found.remedy),
@@ -105,9 +108,9 @@ pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::Vo
             None => continue,
         };
         if let Some(pool) = &facts.stray {
-            found.push(of_host(name, host, &pool.text_for(spec, host, facts), None).mend(StrayPool::cleaning()));
+            found.push(of_host(name, host, &pool.text_for(spec, host, facts), None).mend(StrayPool::CLEANING));
         }
-        for unit in homing_volume::units(spec, host).iter().filter(|unit| !facts.active.contains(**unit)) {
+        for unit in homing_volume::stopped_units(spec, host, facts) {
             found.push(of_host(name, host, &format!("{unit} does not run"), Some(unit)));
         }
         if !matches!(OnHost::of(spec, seen, host).mount, Some("mounted" | "-")) {
@@ -163,6 +166,9 @@ mod tests {
         assert_eq!(found.hosts.to_string(), "n2", "the host of the brick, and not the one that was queried");
         assert_eq!(found.command(""), Some("homing exec -w n2 'systemctl start glusterd'".into()));
         assert!(!of_health("data", "n1", &of_brick(false)).remedy.unwrap().mends);
+        let of_all = health::VolumeFinding { host: Some("n[1-2]".into()), ..of_brick(true) };
+        let in_file = of_health("data", "n1", &of_all).command("--cluster c.toml ");
+        assert_eq!(in_file.as_deref(), Some("homing exec --cluster c.toml -w 'n[1-2]' 'systemctl start glusterd'"));
         let found = of_health("data", "n1", &health::VolumeFinding { ill: false, ..ill("gluster volume start data") });
         assert_eq!(found.code.name, "HC-VOL-02");
         assert_eq!(found.command(""), Some("homing exec -w n1 'gluster volume start data'".into()));

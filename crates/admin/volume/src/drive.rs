@@ -1,6 +1,7 @@
 //! Observes, plans and carries out, until nothing is left to do. All changes of volumes share this.
 
 use crate::execute::{self, PlanEvent, Stopped};
+use crate::observe::StrayPool;
 use crate::{
     CommandPhase, Danger, HostFacts, Observed, Refusal, Spec, Then, VolumeChange, VolumePlan, VolumeRecord, adopt,
     folder, gluster, needs, shown,
@@ -18,9 +19,6 @@ const ROUNDS: usize = 12;
 
 /// Time for daemons to connect with each other.
 const CONNECTING: Duration = Duration::from_secs(15);
-
-/// A volume whatever its name.
-const ANY: &str = "any volume";
 
 /// Requests consent to a change, with its name and a summary of its plan; an error means no.
 pub type Confirm = Box<dyn Fn(&str, &str) -> Result<(), Failure>>;
@@ -105,7 +103,7 @@ impl Drive {
         found.ok_or_else(|| {
             known.extend(seen.volume_names());
             let stray = || of_stray(name, &seen);
-            let unknown = || self.why_unknown(&format!("a volume {name}"), &hosts, &seen);
+            let unknown = || self.why_unknown(Some(name), &hosts, &seen);
             stray().or_else(unknown).unwrap_or_else(|| no_volume(name, &known))
         })
     }
@@ -113,13 +111,14 @@ impl Drive {
     /// Returns why hosts reported no volumes at all; `None` if they have none.
     pub fn why_none(&self, hosts: &[String]) -> Option<Failure> {
         let seen = execute::observe(&self.executor, &adopt::unknown("any", hosts), hosts, &[]);
-        self.why_unknown(ANY, hosts, &seen)
+        self.why_unknown(None, hosts, &seen)
     }
 
-    /// Returns a failure with the hosts that could not report whether they have a volume.
-    fn why_unknown(&self, what: &str, hosts: &[String], seen: &Observed) -> Option<Failure> {
+    /// Returns a failure with the hosts that could not report whether they have a volume of this name, or any.
+    fn why_unknown(&self, name: Option<&str>, hosts: &[String], seen: &Observed) -> Option<Failure> {
+        let what = name.map_or("any volume".into(), |name| format!("a volume {name}"));
         let (silent, without) = (alike::folded(seen.silent()), self.not_root(hosts));
-        let stopped = without_daemon(seen, what == ANY);
+        let stopped = without_daemon(seen, name.is_none());
         let hint = match () {
             () if !without.is_empty() => "--sudo, if you may use sudo there",
             () if !silent.is_empty() => "homing exec -w HOSTS true",
@@ -324,7 +323,7 @@ fn no_volume(name: &str, known: &BTreeSet<String>) -> Failure {
 fn of_stray(name: &str, seen: &Observed) -> Option<Failure> {
     let (host, pool) = seen.strays().find(|(_, pool)| pool.volumes.iter().any(|volume| volume == name))?;
     let text = format!("there is no volume {name}: {host} alone has it, but {}", pool.text());
-    Some(Failure::usage(text).hint(pool.remedy(host)))
+    Some(Failure::usage(text).hint(StrayPool::remedy(host)))
 }
 
 /// Returns the hosts with records of the volume, or of any one, whose daemon does not run: they cannot report it. A

@@ -94,12 +94,16 @@ impl Cluster {
 
     /// Whether `host` is a peer under this name.
     pub fn knows(&self, host: &str) -> bool {
-        self.peers.iter().any(|peer| peer.names.iter().any(|n| n == host))
+        self.peer(host).is_some()
+    }
+
+    fn peer(&self, host: &str) -> Option<&Peer> {
+        self.peers.iter().find(|peer| peer.names.iter().any(|n| n == host))
     }
 
     /// Whether it is connected with a host; `None` if it knows no peer of this name.
     pub fn is_connected(&self, host: &str) -> Option<bool> {
-        Some(self.peers.iter().find(|peer| peer.names.iter().any(|n| n == host))?.connected)
+        Some(self.peer(host)?.connected)
     }
 }
 

@@ -16,11 +16,11 @@ use std::collections::BTreeSet;
 pub struct VolumeFinding {
     /// The fault in one line.
     pub what: String,
-    /// A command that helps: one of homing, or one for `host`.
+    /// A command that helps: one of homing, or one for each host of `host`.
     pub remedy: String,
     /// Whether files cannot be read, or have fewer copies than they should; else it is advice.
     pub ill: bool,
-    /// The host with the fault; `None` for the volume as a whole, whose remedy any server can run.
+    /// The hosts with the fault, as a node set; `None` for the volume as a whole, whose remedy any server can run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Whether the command mends the fault. Otherwise a person decides.
@@ -200,7 +200,7 @@ fn unknown(spec: &Spec, seen: &Observed) -> Option<VolumeFinding> {
         () if with.is_empty() => {
             let hosts = names(&without);
             let what = format!("{UNIT} runs on none of {hosts}: the copies of files are unknown");
-            VolumeFinding::ill(what, on_hosts(&hosts, &format!("systemctl start {UNIT}")))
+            VolumeFinding::ill(what, format!("systemctl start {UNIT}")).on(&hosts)
         }
         () if with.iter().any(|(facts, _)| facts.gluster.is_some()) => {
             let what = format!("{UNIT} of {} knows no volume {}", names(&with), spec.name);

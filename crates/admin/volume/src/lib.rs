@@ -44,6 +44,11 @@ pub use spec::{Spec, SpecError, StorageFolder, VolumeKind, check_path};
 pub use status::{Figures, HostFault, OnHost, stores, tasks};
 pub use step::{CommandPhase, CommandStep, DataMovement, MadeBeside, Then, VolumePlan, shown};
 
+/// Returns the units that a host of the volume has to run, and that do not run there.
+pub fn stopped_units(spec: &Spec, host: &str, facts: &HostFacts) -> Vec<&'static str> {
+    units(spec, host).into_iter().filter(|unit| !facts.active.contains(*unit)).collect()
+}
+
 /// Returns the units that a host of the volume has to run.
 pub fn units(spec: &Spec, host: &str) -> Vec<&'static str> {
     let serves = spec.places.iter().any(|p| p.host == host);

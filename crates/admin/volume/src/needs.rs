@@ -3,7 +3,7 @@
 
 use crate::change::VolumeChange;
 use crate::gluster::{self, UNIT};
-use crate::observe::Observed;
+use crate::observe::{Observed, StrayPool};
 use crate::refuse::{Refusal, of_silent};
 use crate::spec::{Spec, VolumeKind};
 use crate::step::on_hosts;
@@ -61,7 +61,9 @@ fn of_gluster(what: &VolumeChange, spec: &Spec, seen: &Observed) -> Vec<Refusal>
 fn of_strays(what: &VolumeChange, servers: &BTreeSet<String>, seen: &Observed) -> Vec<Refusal> {
     let joins = matches!(what, VolumeChange::Create | VolumeChange::AddHost { .. });
     let strays = seen.strays().filter(|(host, _)| joins && servers.contains(*host));
-    strays.map(|(host, pool)| Refusal::of_host(format!("{host}: {}", pool.text()), Some(pool.remedy(host)))).collect()
+    strays
+        .map(|(host, pool)| Refusal::of_host(format!("{host}: {}", pool.text()), Some(StrayPool::remedy(host))))
+        .collect()
 }
 
 fn of_stopped(unit: &str, hosts: impl IntoIterator<Item = String>) -> Option<Refusal> {
@@ -90,8 +92,9 @@ fn of_moosefs(what: &VolumeChange, spec: &Spec, seen: &Observed) -> Vec<Refusal>
     let mut stopped: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for host in spec.hosts() {
         let Some(facts) = seen.host(&host) else { continue };
-        let down = crate::units(spec, &host).into_iter().filter(|unit| !facts.active.contains(*unit));
-        down.for_each(|unit| stopped.entry(unit).or_default().push(host.clone()));
+        for unit in crate::stopped_units(spec, &host, facts) {
+            stopped.entry(unit).or_default().push(host.clone());
+        }
     }
     stopped.into_iter().rev().filter_map(|(unit, hosts)| of_stopped(unit, hosts)).collect()
 }

@@ -126,15 +126,13 @@ impl StrayPool {
         }
     }
 
-    /// Returns the command for the host that makes its daemon forget the pool. Files in its bricks stay.
-    pub fn cleaning() -> &'static str {
-        "systemctl stop glusterd; pkill -x glusterfsd; rm -rf /var/lib/glusterd/vols/* /var/lib/glusterd/peers/*; \
-         systemctl start glusterd"
-    }
+    /// The command for a host that makes its daemon forget the pool. Files in its bricks stay.
+    pub const CLEANING: &str = "systemctl stop glusterd; pkill -x glusterfsd; \
+                                rm -rf /var/lib/glusterd/vols/* /var/lib/glusterd/peers/*; systemctl start glusterd";
 
-    /// Returns the command for this machine that makes the host forget the pool.
-    pub fn remedy(&self, host: &str) -> String {
-        crate::step::on_hosts(host, StrayPool::cleaning())
+    /// Returns the command for this machine that makes a host forget the pool.
+    pub fn remedy(host: &str) -> String {
+        crate::step::on_hosts(host, StrayPool::CLEANING)
     }
 }
 
@@ -159,28 +157,33 @@ impl Observed {
     /// Takes away the views of daemons that remember a pool which all others have left: a volume that such a daemon
     /// alone knows does not exist. A daemon without peers and volumes is new, and disowns nobody.
     pub(crate) fn disown_strays(&mut self) {
+        for (host, pool) in self.find_strays() {
+            if let Some(Ok(facts)) = self.hosts.get_mut(&host) {
+                (facts.gluster, facts.stray) = (None, Some(pool));
+            }
+        }
+    }
+
+    fn find_strays(&self) -> Vec<(String, StrayPool)> {
         let views = self.hosts.iter().filter_map(|(host, facts)| {
             let facts = facts.as_ref().ok()?;
-            Some((host.clone(), facts.gluster_uuid.clone()?, facts.gluster.clone()?))
+            Some((host, facts.gluster_uuid.as_deref()?, facts.gluster.as_ref()?))
         });
-        let views: Vec<(String, String, Cluster)> = views.collect();
+        let views: Vec<(&String, &str, &Cluster)> = views.collect();
         let has = |cluster: &Cluster, uuid: &str| cluster.peers.iter().any(|peer| peer.uuid == uuid);
-        for (host, uuid, cluster) in &views {
+        let stray = |&(host, uuid, cluster): &(&String, &str, &Cluster)| {
             let peers = views
                 .iter()
                 .filter(|(_, other, view)| has(cluster, other) && !(view.peers.is_empty() && view.volumes.is_empty()));
             let peers: Vec<_> = peers.collect();
-            if peers.is_empty() || peers.iter().any(|(_, _, view)| has(view, uuid)) {
-                continue;
-            }
-            if let Some(Ok(facts)) = self.hosts.get_mut(host) {
-                facts.gluster = None;
-                facts.stray = Some(StrayPool {
-                    others: peers.iter().map(|(other, ..)| other.clone()).collect(),
-                    volumes: cluster.volumes.iter().map(|volume| volume.name.clone()).collect(),
-                });
-            }
-        }
+            let is_alone = !peers.is_empty() && !peers.iter().any(|(_, _, view)| has(view, uuid));
+            is_alone.then(|| {
+                let others = peers.iter().map(|(other, ..)| other.to_string()).collect();
+                let volumes = cluster.volumes.iter().map(|volume| volume.name.clone()).collect();
+                (host.clone(), StrayPool { others, volumes })
+            })
+        };
+        views.iter().filter_map(stray).collect()
     }
 
     /// Returns the volumes that the hosts know: those of GlusterFS's daemons.

@@ -70,7 +70,7 @@ impl VolumeRecord {
     /// Makes a record that is written to `folder` at the first change.
     pub fn new(folder: &Path, spec: Spec) -> VolumeRecord {
         let file = folder.join(format!("{}.json", spec.name));
-        VolumeRecord { spec, pending: None, found_on: Vec::new(), made: MadeBeside::default(), file: Some(file) }
+        VolumeRecord { file: Some(file), ..VolumeRecord::unwritten(spec) }
     }
 
     /// Makes a record, as [`VolumeRecord::new`], of a volume that was found by querying these hosts.

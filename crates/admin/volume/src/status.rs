@@ -2,9 +2,9 @@
 
 use crate::drive::Drive;
 use crate::health::{self, VolumeFinding};
-use crate::observe::{HostFacts, MountPoint, Store};
+use crate::observe::{HostFacts, MountPoint, Store, StrayPool};
 use crate::step::on_hosts;
-use crate::{Observed, Spec, VolumeRecord, gluster, units};
+use crate::{Observed, Spec, VolumeRecord, gluster, stopped_units, units};
 use homing_model::Failure;
 use homing_steps::Executor;
 use serde::Serialize;
@@ -51,9 +51,9 @@ fn faults(spec: &Spec, facts: &HostFacts, host: &str) -> Vec<HostFault> {
     let mut faults = Vec::new();
     if let Some(pool) = &facts.stray {
         let text = format!("{host}: {}", pool.text_for(spec, host, facts));
-        faults.push(HostFault::new(text, pool.remedy(host)));
+        faults.push(HostFault::new(text, StrayPool::remedy(host)));
     }
-    let down: Vec<&str> = units(spec, host).into_iter().filter(|unit| !facts.active.contains(*unit)).collect();
+    let down = stopped_units(spec, host, facts);
     if !down.is_empty() {
         let command = on_hosts(host, &format!("systemctl start {}", down.join(" ")));
         faults.push(HostFault::new(format!("{} does not run on {host}", down.join(", ")), command));

@@ -1,10 +1,10 @@
 //! Plans growing, shrinking, copying and healing a volume that is in use.
 
-use super::create::{brick_refusals, join, make_folders, start_on};
+use super::create::{brick_refusals, join, make_folders, start_daemons};
 use super::remove::remove_bricks;
 use super::room::{FreeSpace, brick};
 use super::xml::Brick;
-use super::{GlusterPlanResult, HAS_BRICK, UNIT, gluster, missing, mount_line, no_volume, speaker_of, volume};
+use super::{GlusterPlanResult, HAS_BRICK, gluster, missing, mount_line, no_volume, speaker_of, volume};
 use crate::mount;
 use crate::observe::{Observed, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
@@ -79,7 +79,7 @@ pub fn add_host(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> GlusterPlan
     refusals.extend(brick_refusals(spec, seen, &bricks));
     refusals.extend(mount::refusals(spec, seen));
     lifted(refusals, allowed)?;
-    start_on(&mut plan, &hosts.iter().filter(|h| !seen.runs(h, UNIT)).cloned().collect::<Vec<_>>());
+    start_daemons(&mut plan, seen, &hosts);
     join(&mut plan, spec, seen, &hosts);
     make_folders(&mut plan, seen, &bricks);
     let (host, _) = speaker_of(spec, seen)?;

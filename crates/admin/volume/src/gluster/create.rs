@@ -7,8 +7,7 @@ use crate::mount;
 use crate::observe::{Observed, Store, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
 use crate::spec::Spec;
-use crate::step::{CommandStep, MadeBeside, Then, VolumePlan, script, words};
-use std::collections::BTreeSet;
+use crate::step::{CommandStep, Then, VolumePlan, script, words};
 use std::path::Path;
 
 /// Options that were measured, each with its reason.
@@ -92,7 +91,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
     }
     lifted(refusals, allowed)?;
     let mut plan = VolumePlan::default();
-    let known = start_daemons(&mut plan, spec, seen);
+    let known = start_daemons(&mut plan, seen, &spec.servers());
     if known {
         plan.then = Then::Again;
         return Ok(plan);
@@ -130,7 +129,7 @@ fn existing(
     }
     lifted(mount::refusals(spec, seen), allowed)?;
     let mut plan = VolumePlan::default();
-    start_daemons(&mut plan, spec, seen);
+    start_daemons(&mut plan, seen, &spec.servers());
     let speaker = speaker(spec, seen).map(|(h, _)| h).unwrap_or_default();
     set_options(&mut plan, spec, &speaker, Some(there));
     start(&mut plan, spec, &speaker, there.started);
@@ -163,17 +162,12 @@ pub(super) fn brick_refusals(spec: &Spec, seen: &Observed, bricks: &[Brick]) -> 
     refusals
 }
 
-/// Starts and enables the daemon of hosts.
-pub(super) fn start_on(plan: &mut VolumePlan, idle: &[String]) {
-    plan.made.daemons.extend(idle.iter().cloned());
-    plan.phase("start the daemons", idle.iter().map(|h| mount::start_unit(h, UNIT)).collect());
-}
-
-/// Starts the daemons. Returns whether one that has to be started may know the volume.
-fn start_daemons(plan: &mut VolumePlan, spec: &Spec, seen: &Observed) -> bool {
-    let idle: Vec<String> = spec.servers().into_iter().filter(|h| !seen.runs(h, UNIT)).collect();
-    start_on(plan, &idle);
-    idle.iter().any(|h| seen.host(h).is_some_and(|f| f.glusterd_knows))
+/// Starts and enables the daemons of these hosts. Returns whether one that has to be started may know the volume.
+pub(super) fn start_daemons(plan: &mut VolumePlan, seen: &Observed, hosts: &[String]) -> bool {
+    let idle: Vec<&String> = hosts.iter().filter(|host| !seen.runs(host, UNIT)).collect();
+    plan.made.daemons.extend(idle.iter().map(|host| host.to_string()));
+    plan.phase("start the daemons", idle.iter().map(|host| mount::start_unit(host, UNIT)).collect());
+    idle.iter().any(|host| seen.host(host).is_some_and(|facts| facts.glusterd_knows))
 }
 
 /// Makes `hosts` peers; the first host runs the commands.
@@ -202,25 +196,21 @@ pub(super) fn make_folders(plan: &mut VolumePlan, seen: &Observed, bricks: &[Bri
     let mut hosts: Vec<&str> = bricks.iter().map(|b| b.host.as_str()).collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let mut made = MadeBeside::default();
-    let steps = hosts.iter().filter_map(|host| {
+    let mut steps = Vec::new();
+    for host in hosts {
         let absent =
-            |b: &&Brick| b.host == *host && seen.store(host, &b.path).is_none_or(|s| s.content == StoreContent::Absent);
+            |b: &&Brick| b.host == host && seen.store(host, &b.path).is_none_or(|s| s.content == StoreContent::Absent);
         let paths: Vec<&str> = bricks.iter().filter(absent).map(|b| b.path.as_str()).collect();
-        let above: BTreeSet<(String, String)> = paths
-            .iter()
-            .flat_map(|path| folders_above(seen.store(host, path)))
-            .map(|p| (host.to_string(), p))
-            .collect();
-        made.folders.extend(above.iter().cloned());
-        let above = MadeBeside { folders: above, ..MadeBeside::default() };
-        let unmake = [paths.clone(), vec!["--"], above.folders_on(host)].concat();
+        if paths.is_empty() {
+            continue;
+        }
+        let above = paths.iter().flat_map(|path| folders_above(seen.store(host, path)));
+        plan.made.folders.extend(above.map(|folder| (host.to_string(), folder)));
+        let unmake = [paths.clone(), vec!["--"], plan.made.folders_on(host)].concat();
         let make = CommandStep::new(host, script(MAKE_BRICKS, &paths), format!("make {}", paths.join(" ")));
-        (!paths.is_empty()).then(|| make.undo(script(UNMAKE_BRICKS, &unmake)))
-    });
-    let steps = steps.collect();
+        steps.push(make.undo(script(UNMAKE_BRICKS, &unmake)));
+    }
     plan.phase("make the bricks' folders", steps);
-    plan.made.add(&made);
 }
 
 /// Returns the folders above an absent store that have to be made for it.

@@ -7,7 +7,7 @@ use super::{HAS_BRICK, speaker_of, volume};
 use crate::observe::{Observed, StrayPool};
 use crate::refuse::Refusal;
 use crate::spec::Spec;
-use crate::step::{CommandStep, DataMovement, Then, VolumePlan, on_hosts, script};
+use crate::step::{CommandStep, DataMovement, Then, VolumePlan, script};
 
 const REPLACE: &str = r#"
     has_brick "$1" "$3" && exit 0
@@ -54,7 +54,7 @@ pub(super) fn let_go(spec: &Spec, seen: &Observed, host: &str, sets: &[&[Brick]]
     plan.phase("forget the host", vec![CommandStep::new(&speaker, script(FORGET, &[host]), format!("forget {host}"))]);
     plan.notes.push(format!(
         "{host} does not answer: its folders and the records of its glusterd stay there. When it is on again: {}",
-        on_hosts(host, StrayPool::cleaning())
+        StrayPool::remedy(host)
     ));
     plan.then = Then::Wait(DataMovement::Heal);
     Ok(plan)

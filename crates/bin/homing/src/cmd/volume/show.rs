@@ -7,6 +7,7 @@ use homing_model::text::aligned;
 use homing_model::units::bytes;
 use homing_model::{Failure, alike, document, exit};
 use homing_steps::Executor;
+use homing_volume::observe::StrayPool;
 use homing_volume::{Drive, OnHost, Spec, VolumeRecord, stores, tasks};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +36,7 @@ pub fn list(way: &VolumeOptions, args: List) -> Result<i32, Failure> {
                 let (spec, seen) = drive.adopted(&name, &hosts);
                 specs.extend(spec.map(|s| (name, s)));
                 strays.extend(
-                    seen.strays().map(|(host, pool)| format!("{host}: {}: {}", pool.text(), pool.remedy(host))),
+                    seen.strays().map(|(host, pool)| format!("{host}: {}: {}", pool.text(), StrayPool::remedy(host))),
                 );
             }
         }
