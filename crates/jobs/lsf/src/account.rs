@@ -66,7 +66,7 @@ pub fn summary(jobs: &[JobAccounting], filter: &AccountFilter) -> String {
     out += "  - completed normally or exited.\n";
     out += &chosen(&filter.host, "executed on hosts", "executed on all hosts");
     out += &chosen(&filter.queue, "submitted to queues", "submitted to all queues");
-    out += &format!("{}\n\nSUMMARY:      ( time unit: second )\n", "-".repeat(78));
+    out += &format!("{}\nSUMMARY:      ( time unit: second )\n", crate::tables::rule());
     let mut row = |cells: &[(&str, String)]| {
         let cells = cells.iter().map(|(name, value)| format!(" {name:<27} {value:>9}"));
         out.push_str(&(cells.collect::<Vec<_>>().join("     ") + "\n"));

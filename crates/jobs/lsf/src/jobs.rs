@@ -69,7 +69,7 @@ pub struct JobReport {
     pub asked_hosts: Vec<String>,
     /// Number of its first process, once it has one.
     pub pid: Option<u32>,
-    /// Home of its user; known for the long forms alone, as the fields below.
+    /// Home of its user; known for the long forms alone. The fields below are known for `bjobs -l` alone.
     pub home: Option<String>,
     /// Memory of all its processes at this moment, KiB, while it runs on this machine.
     pub mem_kib: Option<u64>,

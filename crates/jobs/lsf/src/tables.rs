@@ -3,6 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Returns the line between two parts of a long form.
+pub fn rule() -> String {
+    format!("{}\n", "-".repeat(78))
+}
+
 /// A queue with its settings and jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queue {

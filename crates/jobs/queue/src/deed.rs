@@ -11,9 +11,6 @@ use std::time::{Duration, Instant};
 /// machine.
 const LETS_GO: Duration = Duration::from_secs(10);
 
-/// SIGKILL, which no process survives.
-const KILL: i32 = 9;
-
 /// An action on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
@@ -64,7 +61,7 @@ impl Deed {
             "brequeue" => Deed::Requeue(Which::of(parsed)),
             _ => match parsed.text("s") {
                 Some(signal) => by_signal(&signal)?,
-                None => Deed::Kill(parsed.has("r").then_some(KILL)),
+                None => Deed::Kill(parsed.has("r").then_some(libc::SIGKILL)),
             },
         })
     }
@@ -126,7 +123,7 @@ impl Deed {
         Ok(match self {
             Deed::Kill(signal) => {
                 engine.kill(job, index, *signal)?;
-                Some(if signal.is_none_or(|signal| signal == KILL) { "terminated" } else { "signaled" })
+                Some(if signal.is_none_or(|signal| signal == libc::SIGKILL) { "terminated" } else { "signaled" })
             }
             Deed::Stop => engine.stop(job, index, true).map(|()| Some("stopped"))?,
             Deed::Resume => engine.stop(job, index, false).map(|()| Some("resumed"))?,

@@ -104,6 +104,11 @@ pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
     Some((number(first)?, number(second)?))
 }
 
+/// Returns the thresholds of a queue by index, for starting and for suspending. An unreadable one is none.
+pub(crate) fn all_thresholds(of_queue: &BTreeMap<String, String>) -> BTreeMap<String, (Option<f64>, Option<f64>)> {
+    of_queue.iter().map(|(index, text)| (index.clone(), thresholds(text).unwrap_or_default())).collect()
+}
+
 /// Returns the load between two samples, with the values of one moment.
 pub fn measure(first: &HostSample, last: &HostSample, at_once: BTreeMap<String, f64>) -> LoadIndices {
     let i = last.since(first);

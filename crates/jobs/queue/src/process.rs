@@ -52,7 +52,7 @@ pub(crate) fn is_there(pid: u32) -> bool {
 }
 
 fn ticks(pid: u32) -> Option<u64> {
-    ProcessStat::of(pid).filter(|stat| !stat.has_ended())?.started()
+    ProcessStat::of_living(pid)?.started()
 }
 
 #[cfg(test)]

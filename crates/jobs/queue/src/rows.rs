@@ -1,11 +1,13 @@
 //! Jobs of an engine as LSF's tables show them.
 
+use crate::load::all_thresholds;
 use crate::plan::Block;
 use crate::terminal::ATTACH;
 use crate::{ElementState, Engine, Job, JobElement, JobSpec, QueueError, Share};
 use homing_lsf::jobs::JobReport as Row;
 use homing_model::{Command, NodeSet, RawText};
 use homing_slurm::Booked;
+use std::collections::HashMap;
 
 /// Returns the row of one element.
 pub fn row(job: &Job, part: &JobElement) -> Row {
@@ -48,26 +50,31 @@ pub fn row(job: &Job, part: &JobElement) -> Row {
     }
 }
 
-/// Adds the facts that only the long forms show: homes, load thresholds of the queues, and the memory that running
-/// jobs of this machine take now.
+/// Adds the homes of users, which only the long forms show.
+pub fn add_homes(jobs: &[Job], rows: &mut [Row]) {
+    let users: HashMap<u64, u32> = jobs.iter().map(|job| (job.id, job.uid)).collect();
+    for row in rows {
+        let account = users.get(&row.id).and_then(|uid| homing_os::names::account(*uid));
+        row.home = account.map(|account| account.home.display().to_string());
+    }
+}
+
+/// Adds the facts that only `bjobs -l` shows: load thresholds of the queues, and the memory that running jobs of this
+/// machine take now.
 pub fn add_details(engine: &dyn Engine, jobs: &[Job], rows: &mut [Row]) -> Result<(), QueueError> {
     let config = engine.config()?;
+    let by_id: HashMap<u64, &Job> = jobs.iter().map(|job| (job.id, job)).collect();
+    let (here, is_here) = (crate::host_name(), |part: &JobElement, here: &str| {
+        part.state.is_running() && part.start.as_ref().is_some_and(|start| start.host == here)
+    });
     for row in rows {
-        let Some(job) = jobs.iter().find(|job| job.id == row.id) else { continue };
-        row.home = homing_os::names::account(job.uid).map(|account| account.home.display().to_string());
-        if let Some(queue) = config.queues.get(&row.queue) {
-            row.thresholds = queue.load.iter().map(|(index, text)| (index.clone(), read_thresholds(text))).collect();
-        }
-        let part = job.part(row.index.unwrap_or(0)).filter(|part| part.state.is_running());
-        let start = part.and_then(|part| part.start.as_ref()).filter(|start| start.host == crate::host_name());
-        let pid = start.map(|start| start.process.pid).filter(|pid| *pid > 0);
+        let Some(job) = by_id.get(&row.id) else { continue };
+        row.thresholds = config.queues.get(&row.queue).map(|queue| all_thresholds(&queue.load)).unwrap_or_default();
+        let part = job.part(row.index.unwrap_or(0)).filter(|part| is_here(part, &here));
+        let pid = part.and(row.pid);
         row.mem_kib = pid.map(|pid| homing_os::process::resident_below(pid as i32) / 1024).filter(|kib| *kib > 0);
     }
     Ok(())
-}
-
-fn read_thresholds(text: &str) -> (Option<f64>, Option<f64>) {
-    crate::thresholds(text).unwrap_or_default()
 }
 
 /// Returns the row of a job in Slurm's accounting, which has seconds, and its name but no command.

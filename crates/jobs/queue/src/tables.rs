@@ -1,8 +1,9 @@
 //! Queues and hosts of an engine as LSF's tables show them, and LSF's requirements on them.
 
 use crate::control::{ControlOrder, Target};
+use crate::load::all_thresholds;
 use crate::plan::Config;
-use crate::{ElementState, Job, JobElement, Machine, thresholds};
+use crate::{ElementState, Job, JobElement, Machine};
 use homing_lsf::require::{Requirement, Value};
 use homing_lsf::tables::{BatchHost, Queue, UserSlots};
 use homing_model::HostFacts;
@@ -28,7 +29,6 @@ pub fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {
 /// Returns a queue of the configuration, with the slots that jobs use of it.
 pub fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
     let of = &config.queues[name];
-    let threshold = |t: &String| thresholds(t).unwrap_or_default();
     let window = of.dispatch_window.to_string();
     let settings = [
         ("RES_REQ", &of.res_req),
@@ -61,7 +61,7 @@ pub fn queue(config: &Config, name: &str, jobs: &[Job]) -> Queue {
             .filter(|(_, v)| !v.is_empty())
             .collect(),
         hosts: of.hosts.split_whitespace().map(String::from).collect(),
-        thresholds: of.load.iter().map(|(index, t)| (index.clone(), threshold(t))).collect(),
+        thresholds: all_thresholds(&of.load),
         comments: [comment("closed", closed), comment("inactivated", inactive)].into_iter().flatten().collect(),
     }
 }

@@ -1,11 +1,11 @@
 //! `bacct`: sums up the use of ended jobs, as `homing usage --jobs` does.
 
-use super::listing::rule;
 use super::{Refusal, lsf_refusal, options, own_name, print};
 use homing_lsf::account::{AccountFilter, JobAccounting, summary};
 use homing_lsf::grammar::BACCT;
 use homing_lsf::jobs;
 use homing_lsf::selection::Selection;
+use homing_lsf::tables::rule;
 use homing_model::RawText;
 use jiff::tz::TimeZone;
 

@@ -8,14 +8,10 @@ use homing_lsf::grammar::{BHIST, BJOBS};
 use homing_lsf::jobs::{self, Folding, JobReport as Row};
 use homing_lsf::options::Parsed;
 use homing_lsf::selection::Selection;
+use homing_lsf::tables::rule;
 use homing_model::RawText;
 use homing_queue::{Engine, Job, rows};
 use jiff::tz::TimeZone;
-
-/// Returns the line between two jobs of the long forms.
-pub fn rule() -> String {
-    format!("{}\n", "-".repeat(78))
-}
 
 /// Returns how the long form is folded, if it is requested.
 fn long_form(parsed: &Parsed) -> Option<Folding> {
@@ -55,6 +51,7 @@ pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
         rows::add_pending_reasons(engine.as_ref(), &jobs, &mut rows)?;
     }
     if long {
+        rows::add_homes(&jobs, &mut rows);
         rows::add_details(engine.as_ref(), &jobs, &mut rows)?;
     }
     let status = if rows.is_empty() { 0 } else { print(&text(&parsed, columns.as_ref(), &rows))? };
@@ -68,10 +65,7 @@ pub fn bjobs(words: &[RawText]) -> Result<i32, Refusal> {
 /// Refuses a queue or a host that the engine does not have: that is why no job was found there.
 fn check_places(engine: &dyn Engine, parsed: &Parsed) -> Result<(), Refusal> {
     if let Some(queues) = parsed.text("q") {
-        let known = engine.config()?.queues;
-        if let Some(odd) = queues.split_whitespace().find(|queue| !known.contains_key(*queue)) {
-            return Err(lsf_refusal(format!("{odd}: No such queue")));
-        }
+        super::load::check_queues(&engine.config()?, queues.split_whitespace())?;
     }
     if let Some(hosts) = parsed.text("m") {
         let hosts: Vec<String> = hosts.split_whitespace().map(String::from).collect();
@@ -119,7 +113,7 @@ pub fn bhist(words: &[RawText]) -> Result<i32, Refusal> {
     let now = homing_os::clock::system_ns();
     let zone = TimeZone::system();
     if let Some(folding) = long_form(&parsed) {
-        rows::add_details(engine.as_ref(), &jobs, &mut rows)?;
+        rows::add_homes(&jobs, &mut rows);
         let of = |row: &Row| (jobs::events(row, &zone, folding), homing_lsf::spent::summary(row, now, &zone));
         let each = rows.iter().map(of).map(|(events, summary)| format!("{events}\n{summary}"));
         return print(&each.collect::<Vec<_>>().join(&rule()));

@@ -11,7 +11,14 @@ use homing_lsf::tables::{self as shown, BatchHost, Queue};
 use homing_model::RawText;
 use homing_os::names::is_here;
 use homing_queue::index::Index;
+use homing_queue::plan::Config;
 use homing_queue::{Engine, tables};
+
+/// Refuses a queue that the configuration does not have.
+pub fn check_queues<'a>(config: &Config, mut names: impl Iterator<Item = &'a str>) -> Result<(), Refusal> {
+    let odd = names.find(|name| !config.queues.contains_key(*name));
+    odd.map_or(Ok(()), |odd| Err(lsf_refusal(format!("{odd}: No such queue"))))
+}
 
 /// Lists queues.
 pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
@@ -20,9 +27,7 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
     let config = engine.config()?;
     let jobs = engine.jobs()?;
     let asked: Vec<String> = parsed.operands.iter().map(text).collect();
-    if let Some(odd) = asked.iter().find(|a| !config.queues.contains_key(*a)) {
-        return Err(lsf_refusal(format!("{odd}: No such queue")));
-    }
+    check_queues(&config, asked.iter().map(String::as_str))?;
     let mut found: Vec<Queue> = config
         .queues
         .keys()
@@ -35,7 +40,7 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
     }
     let head = head(&parsed);
     match parsed.has("l") {
-        true => print(&found.iter().map(shown::queue_long).collect::<Vec<_>>().join(&format!("{}\n", "-".repeat(78)))),
+        true => print(&found.iter().map(shown::queue_long).collect::<Vec<_>>().join(&shown::rule())),
         false => print(head(&shown::queues(&found, parsed.has("w")))),
     }
 }
