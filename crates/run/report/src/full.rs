@@ -332,7 +332,7 @@ mod tests {
             (&row["what"], &row["part_of_run"], &row["bytes_per_s"]),
             (&json!("sent"), &json!(1.0), &json!(LINK))
         );
-        assert!(crate::html(&events, false).contains(&format!("<p>Full: {line}")));
+        assert!(crate::html(&events, &tally).contains(&format!("<p>Full: {line}")));
     }
 
     #[test]

@@ -179,6 +179,11 @@ impl Now {
         hosts.iter().all(|name| self.hosts.get(name).is_some_and(|host| host.rates != Indices::default()))
     }
 
+    /// Whether a host is lost for this reason.
+    pub fn is_lost_for(&self, reason: &str) -> bool {
+        self.hosts.values().any(|host| host.lost.as_deref() == Some(reason))
+    }
+
     /// Returns the number of running attempts by host.
     fn running(&self) -> BTreeMap<&str, usize> {
         let mut running = BTreeMap::new();

@@ -211,7 +211,7 @@ mod tests {
         events.iter().for_each(|event| tally.add(event));
         assert!(tally.text(false).contains(&format!("path       {}\n           {}\n", text[0], text[1])));
         assert_eq!(tally.json()["path"], json);
-        assert!(crate::html(&events, false).contains("6.0 s for 3 recipes in sequence"));
+        assert!(crate::html(&events, &tally).contains("6.0 s for 3 recipes in sequence"));
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn one(run: &str, args: &Args, cluster: Option<&Cluster>) -> Result<i32, Failure
     let cost = cluster.and_then(Cluster::cost);
     let read = read(run, args.html.is_some(), args.cost)?;
     if let Some(file) = &args.html {
-        let page = homing_report::html(&read.kept, read.tally.is_interrupted());
+        let page = homing_report::html(&read.kept, &read.tally);
         if file.as_os_str() == "-" {
             return to_stdout(&page);
         }

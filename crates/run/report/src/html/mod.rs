@@ -19,14 +19,8 @@ pub(crate) use svg::{clip, nice_step};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Returns the page of a run, drawn from its events. `is_interrupted`: whether a run without an end has no coordinator
-/// any more.
-pub fn html(events: &[Event], is_interrupted: bool) -> String {
-    let mut tally = Tally::new();
-    events.iter().for_each(|e| tally.add(e));
-    if is_interrupted {
-        tally.interrupt();
-    }
+/// Returns the page of a run, drawn from its events and their sums.
+pub fn html(events: &[Event], tally: &Tally) -> String {
     let story = Story::of(events);
     let mut page = String::with_capacity(256 << 10);
     let title = title(&story);
@@ -36,8 +30,8 @@ pub fn html(events: &[Event], is_interrupted: bool) -> String {
          <title>homing {}</title>\n<style>\n{STYLE}</style>\n<main>\n",
         escape(&title)
     ));
-    head(&mut page, &story, &tally);
-    cards(&mut page, &tally);
+    head(&mut page, &story, tally);
+    cards(&mut page, tally);
     tables::failed(&mut page, &story);
     for full in tally.full() {
         page.push_str(&format!("<p>Full: {}.</p>\n", escape(&full.to_string())));
@@ -48,12 +42,12 @@ pub fn html(events: &[Event], is_interrupted: bool) -> String {
     }
     timeline::draw(&mut page, &story);
     idle::draw(&mut page, &story);
-    curves::throughput(&mut page, &story, &tally);
-    curves::moved(&mut page, &tally);
+    curves::throughput(&mut page, &story, tally);
+    curves::moved(&mut page, tally);
     curves::limits(&mut page, &story);
     curves::pressure(&mut page, &story);
     tables::slowest(&mut page, &story);
-    tables::hosts(&mut page, &story, &tally);
+    tables::hosts(&mut page, &story, tally);
     tables::notes(&mut page, &story);
     page.push_str(&format!("</main>\n<script>\n{SCRIPT}</script>\n</html>\n"));
     page

@@ -2,9 +2,16 @@
 
 use crate::made::{Shape, run};
 use homing_model::event::{Event, EventKind};
+use homing_report::Tally;
+
+fn tally(events: &[Event]) -> Tally {
+    let mut tally = Tally::new();
+    events.iter().for_each(|event| tally.add(event));
+    tally
+}
 
 fn html(events: &[Event]) -> String {
-    homing_report::html(events, false)
+    homing_report::html(events, &tally(events))
 }
 
 /// Saves a page for inspection if the variable is set.
@@ -101,5 +108,7 @@ fn a_run_without_an_end_is_running_or_interrupted() {
     let mut events = run(&Shape { tasks: 8, hosts: 1, slots: 2, volume: false });
     events.retain(|event| !matches!(event.what, EventKind::RunEnded { .. }));
     assert!(html(&events).contains(">running<") && !html(&events).contains(">interrupted<"));
-    assert!(homing_report::html(&events, true).contains(">interrupted<"));
+    let mut tally = tally(&events);
+    tally.interrupt();
+    assert!(homing_report::html(&events, &tally).contains(">interrupted<"));
 }

@@ -37,10 +37,10 @@ fn a_server_that_is_no_host_of_the_run_has_a_limit_and_a_chart_and_is_not_counte
     let mut tally = Tally::new();
     events.iter().for_each(|e| tally.add(e));
     let text = tally.text(false);
-    assert!(!text.contains("new: ") && !homing_report::html(&events, false).contains("storage of new"), "{text}");
+    assert!(!text.contains("new: ") && !homing_report::html(&events, &tally).contains("storage of new"), "{text}");
     assert!(text.contains("nas: 3 tasks at once at the end, because 5 at once were served less"), "{text}");
     assert!(text.contains("on 4 hosts, 8 slots"), "{text}");
-    assert!(homing_report::html(&events, false).contains("Tasks at once on the storage of nas"));
+    assert!(homing_report::html(&events, &tally).contains("Tasks at once on the storage of nas"));
 }
 
 #[test]

@@ -42,8 +42,7 @@ fn once(args: &Args, names: &[String], heard: &Receiver<homing_model::Event>) ->
     let mut pending = Instant::now();
     while !now.has_rates(names) && pending.elapsed() < PATIENCE && begun.elapsed() < CONNECTING {
         heard.recv_timeout(LOOK).into_iter().for_each(|event| now.add(&event));
-        let states = now.host_states(homing_os::clock::wall_ns());
-        if states.iter().any(|host| host.trouble.as_ref().is_some_and(|trouble| trouble.ends_with(hosts::PENDING))) {
+        if now.is_lost_for(hosts::PENDING) {
             pending = Instant::now();
         }
     }
