@@ -7,8 +7,9 @@
 //! Main types: [`volume`] has plans of measurements and their results, [`net`] rounds of pairs and the tuning of
 //! hosts, [`topology`] reads LLDP and SNMP.
 //!
-//! If a host is lost, [`volume`] ends with an error and without results. [`net`] needs an answer of each host
-//! at the start; after that it records the reason for each pair of a lost host, and goes on.
+//! If a host is lost, [`volume`] ends with an error and without results. [`net`] leaves out
+//! hosts that cannot be reached at the start, or fails, as its caller wants. After that it records the reason for each
+//! pair of a lost host, and goes on.
 //!
 //! It does not: judge a network (`network`), or change a volume (`volume`).
 

@@ -37,7 +37,8 @@ impl Consent {
         Consent { is_silent: self.is_silent || (quiet && self.yes), ..self }
     }
 
-    /// Refuses a call that can neither go on nor request consent. It comes before the first host is contacted.
+    /// Refuses a call that can neither go on nor request consent. It comes before the first host is contacted, unless the
+    /// answers of hosts are shown also to callers without consent.
     ///
     /// # Errors
     /// There is no terminal and no `--yes`. `what` names the action: `setting up hosts`.

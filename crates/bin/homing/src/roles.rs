@@ -5,7 +5,7 @@
 use crate::cmd;
 use homing_model::{Failure, exit};
 use std::ffi::OsString;
-use std::io::BufReader;
+use std::io::{self, BufReader, Stdin, Stdout};
 
 /// Executes `homing-host ROLE WORD...`; returns the exit status.
 pub fn main() -> i32 {
@@ -40,8 +40,8 @@ pub fn play(words: &mut Vec<OsString>) -> Option<i32> {
         cmd::queue::far::HOST => cmd::queue::far::host(),
         cmd::lsf::RANK => cmd::lsf::rank(),
         homing_exec::WORD => homing_relay::host().map(|()| 0).map_err(Failure::system),
-        homing_bench::ends::WORD => network_end(),
-        homing_snapshot::serve::WORD => snapshot_host(),
+        homing_bench::ends::WORD => on_stdio(homing_bench::ends::serve),
+        homing_snapshot::serve::WORD => on_stdio(homing_snapshot::serve::serve),
         homing_snapshot::remove::WORD => snapshot_remove(&words[2..]),
         _ => return None,
     };
@@ -58,19 +58,11 @@ pub fn status(result: Result<i32, Failure>) -> i32 {
     })
 }
 
-/// Executes `network-end`: one end of a measurement of the network, on standard input and output.
-fn network_end() -> Result<i32, Failure> {
-    let mut out = std::io::stdout();
+/// Serves a role on standard input and output.
+fn on_stdio(serve: impl FnOnce(BufReader<Stdin>, &mut Stdout) -> io::Result<()>) -> Result<i32, Failure> {
+    let mut out = io::stdout();
     homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
-    homing_bench::ends::serve(BufReader::new(std::io::stdin()), &mut out).map_err(Failure::system)?;
-    Ok(0)
-}
-
-/// Executes `snapshot-host`: serves the host of a bank or a source, on standard input and output.
-fn snapshot_host() -> Result<i32, Failure> {
-    let mut out = std::io::stdout();
-    homing_launch::wire::send_hello(&mut out, &homing_probe::facts()).map_err(Failure::system)?;
-    homing_snapshot::serve::serve(BufReader::new(std::io::stdin()), &mut out).map_err(Failure::system)?;
+    serve(BufReader::new(io::stdin()), &mut out).map_err(Failure::system)?;
     Ok(0)
 }
 

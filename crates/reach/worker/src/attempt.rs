@@ -303,8 +303,7 @@ fn await_orphans(leader: libc::pid_t, handle: &Handle) {
 }
 
 fn lives_in_group(pid: libc::pid_t, leader: libc::pid_t) -> bool {
-    let Some(stat) = ProcessStat::of(pid) else { return false };
-    !stat.has_ended() && pid != leader && stat.group() == Some(leader)
+    pid != leader && ProcessStat::of_living(pid).is_some_and(|stat| stat.group() == Some(leader))
 }
 
 struct Ready {

@@ -218,6 +218,11 @@ mod tests {
     }
 
     #[test]
+    fn the_removal_is_marked_for_the_sweep() {
+        assert!(RUN_PODMAN.contains(&format!("export {}=1;", homing_os::process::REMOVER)));
+    }
+
+    #[test]
     fn podman_binds_the_folders_of_a_task_at_their_paths() {
         let all = words("qc:1:bind=/usr/share/ref,arg=--pids-limit=9");
         let text = all[4..].join(" ");

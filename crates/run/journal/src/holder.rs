@@ -88,5 +88,5 @@ fn host_name() -> String {
 
 /// Returns the time of a process's start, in ticks; `None` if it has ended: a zombie holds no lock any more.
 pub(crate) fn start_of(pid: u32) -> Option<u64> {
-    ProcessStat::of(pid).filter(|stat| !stat.has_ended())?.started()
+    ProcessStat::of_living(pid)?.started()
 }

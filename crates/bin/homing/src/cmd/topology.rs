@@ -9,7 +9,6 @@ use homing_model::{Failure, exit};
 use homing_network::files;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Arguments of `homing topology`.
 ///
@@ -52,17 +51,13 @@ pub struct Args {
     sudo: bool,
 }
 
-/// The time limit for the connection to a host and its answer.
-const BESIDES: Duration = Duration::from_secs(60);
 /// How long each pair is loaded per part when the tree is inferred, in seconds.
 const LOADED: f64 = 0.5;
 
 /// Finds the tree, stores it, and writes the wanted files.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let names = args.targets.hosts()?;
-    let mut options = args.targets.options()?;
-    options.command_timeout.get_or_insert(BESIDES);
-    let hosts = Hosts::answering(options, &names, LOADED)?;
+    let hosts = Hosts::answering(args.targets.options()?, &names, LOADED)?;
     name_silent(&hosts);
     let names: Vec<String> = hosts.known.iter().map(|host| host.name.clone()).collect();
     let way = TopologyQuery { sudo: args.sudo, community: args.snmp.as_deref(), switches: &args.switch };

@@ -15,6 +15,11 @@ impl ProcessStat {
         ProcessStat::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
+    /// The same for a process that runs; `None` if it is gone or a zombie.
+    pub fn of_living(pid: impl std::fmt::Display) -> Option<ProcessStat> {
+        ProcessStat::of(pid).filter(|stat| !stat.has_ended())
+    }
+
     fn parse(line: &[u8]) -> Option<ProcessStat> {
         let close = line.iter().rposition(|byte| *byte == b')')?;
         Some(ProcessStat { rest: String::from_utf8_lossy(&line[close + 1..]).trim_start().to_string() })

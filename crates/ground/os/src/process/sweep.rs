@@ -77,7 +77,9 @@ fn await_removers(own: libc::pid_t, until: Instant) {
 /// Whether the process began with [`REMOVER`] in its environment.
 fn is_remover(pid: libc::pid_t) -> bool {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(REMOVER.as_bytes()))
+    environment
+        .split(|byte| *byte == 0)
+        .any(|entry| entry.strip_prefix(REMOVER.as_bytes()).is_some_and(|rest| rest.starts_with(b"=")))
 }
 
 /// Ends all descendants: first by SIGTERM, if they have a `grace`, then stops and kills them until none is left. With

@@ -64,7 +64,7 @@ fn by_parent() -> HashMap<libc::pid_t, Vec<libc::pid_t>> {
 }
 
 fn is_zombie(pid: libc::pid_t) -> bool {
-    ProcessStat::of(pid).is_none_or(|stat| stat.has_ended())
+    ProcessStat::of_living(pid).is_none()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `homing hosts --init`: writes a first cluster file.
 
-use homing_model::text::WordReader;
+use crate::cmd::targets::shell_word;
 use homing_model::{Failure, NodeSet};
 use homing_os::folder::{Existing, make_file};
 use std::io::{ErrorKind, Write};
@@ -30,7 +30,7 @@ pub fn write(hosts: &str, file: Option<&Path>) -> Result<i32, Failure> {
     let option = if file == Path::new(HERE) {
         String::new()
     } else {
-        format!(" --cluster {}", WordReader::LoginShell.quoted(&file.to_string_lossy()))
+        format!(" --cluster {}", shell_word(&file.to_string_lossy()))
     };
     println!("{} names {set}; homing hosts{option} shows them, homing check{option} finds faults", file.display());
     println!("homing help cluster explains all keys");

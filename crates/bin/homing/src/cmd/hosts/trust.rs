@@ -1,5 +1,6 @@
 //! `homing hosts --trust`: records the host keys of many hosts at once, after the user saw their fingerprints.
 
+use crate::cmd::targets::shell_word;
 use crate::consent::Consent;
 use homing_model::text::{shown, shown_lines};
 use homing_model::{Failure, NodeSet, alike, exit};
@@ -132,8 +133,9 @@ fn no_key(errors: &str) -> String {
 }
 
 fn other_key(name: &str, file: &Path) -> String {
-    let words = shlex::try_join(["ssh-keygen", "-R", name, "-f", &file.to_string_lossy()]).unwrap_or_default();
-    format!("it answers with another host key than the recorded one; if it was installed anew: {words}")
+    let (name, file) = (shell_word(name), shell_word(&file.to_string_lossy()));
+    let command = format!("ssh-keygen -R {name} -f {file}");
+    format!("it answers with another host key than the recorded one; if it was installed anew: {command}")
 }
 
 /// Whether lines of known_hosts and lines of `ssh-keyscan` are of the same host. Each type of key that both have must

@@ -64,8 +64,7 @@ impl Hook {
 
     /// Sets the environment in which this make hands its recipes over at the socket.
     pub fn serve(&self, command: &mut Command, socket: &Path) -> Result<(), Failure> {
-        let own =
-            std::env::current_exe().map_err(|e| Failure::system(format!("cannot read homing's own program: {e}")))?;
+        let own = crate::programs::own_path()?;
         let outer = std::env::var_os(homing_make::hook::HOOK);
         let before = std::env::var_os(homing_make::hook::PRELOAD);
         let preload = homing_make::hook::preload(self.path.as_os_str(), before.as_deref(), outer.as_deref());

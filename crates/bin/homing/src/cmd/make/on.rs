@@ -112,7 +112,7 @@ fn not_begun(mut words: std::fs::File) -> Failure {
 }
 
 fn start(args: &Args, socket: &Path, root: &Path, words: &std::fs::File) -> Result<Child, Failure> {
-    let own = std::env::current_exe().map_err(|e| Failure::system(format!("cannot read homing's own program: {e}")))?;
+    let own = crate::programs::own_path()?;
     let mut command = Command::new(own);
     command.arg("on").arg("--keep").arg(socket).arg("--persist").arg(args.persist.to_string());
     if let Some(hosts) = &args.hosts {
