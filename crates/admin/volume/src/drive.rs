@@ -462,8 +462,8 @@ mod tests {
         assert_eq!(without_daemon(&of(other.clone()), false), None);
         assert!(without_daemon(&of(other), true).is_some(), "it may have others");
         let failure = no_volume("nosuch", &["data".to_string()].into());
-        let told = (failure.message.as_str(), failure.status);
-        assert_eq!(told, ("homing knows no volume nosuch; volumes: data", homing_model::exit::USAGE));
+        let refused = (failure.message.as_str(), failure.status);
+        assert_eq!(refused, ("homing knows no volume nosuch; volumes: data", homing_model::exit::USAGE));
     }
 
     #[test]

@@ -90,8 +90,8 @@ pub fn behind_question(spec: &Spec, seen: &Observed) -> Option<(String, Vec<Stri
 /// indexes count. `others`: the findings so far. A brick that is down is the cause.
 pub fn behind(spec: &Spec, seen: &Observed, answer: Option<&str>, others: &[VolumeFinding]) -> Option<VolumeFinding> {
     let by_index = behind_by_index(spec, seen);
-    let told = answer.and_then(|text| progress::answer(text, spec, &DataMovement::Heal)?.left_entries);
-    let entries = told.unwrap_or(by_index);
+    let counted = answer.and_then(|text| progress::answer(text, spec, &DataMovement::Heal)?.left_entries);
+    let entries = counted.unwrap_or(by_index);
     if by_index == 0 || entries == 0 {
         return None;
     }
