@@ -70,9 +70,17 @@ impl Lost {
         self.first.iter()
     }
 
+    /// Removes hosts that take no part from a phase, and records that the phase is not begun there.
+    pub fn admit(&mut self, phase: &mut ChangePhase) {
+        let out: Vec<String> = phase.steps.keys().filter(|host| !self.admits(host, &phase.name)).cloned().collect();
+        out.iter().for_each(|host| self.leave(host, &phase.name));
+        phase.steps.retain(|host, _| !out.contains(host));
+        phase.void.retain(|host, _| !self.has(host));
+    }
+
     /// Whether the host takes part in a phase. Settings of the kernel and limits need nothing of a package, so a host
     /// without one still gets them.
-    pub fn admits(&self, host: &str, phase: &str) -> bool {
+    fn admits(&self, host: &str, phase: &str) -> bool {
         let failed = self.first.get(host).map(String::as_str);
         let is_free = failed.is_some_and(|first| PACKAGE_PHASES.contains(&first)) && FREE_PHASES.contains(&phase);
         !self.outdated.contains(host) && (is_free || !self.failed.contains_key(host))

@@ -17,7 +17,7 @@ mod ssh;
 mod ssh_in_force;
 mod sysctl;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod users;
 pub(crate) mod volumes;
 

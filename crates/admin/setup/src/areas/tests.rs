@@ -6,7 +6,7 @@ use homing_steps::{
     Account, FileState, HomeCopyState, HomeFolder, HostChange, MountState, Observed, PathState, UnitState, block_of,
 };
 
-fn site(hosts: &[&str], up: &str) -> ClusterSite {
+pub(crate) fn site(hosts: &[&str], up: &str) -> ClusterSite {
     ClusterSite {
         hosts: hosts.iter().map(|h| h.to_string()).collect(),
         up: toml::from_str(up).unwrap(),
@@ -21,7 +21,7 @@ fn with(mut seen: Observed, path: &str, text: &str) -> Observed {
 }
 
 /// Facts of a bare Debian host with this number.
-fn host(n: u32) -> Observed {
+pub(crate) fn host(n: u32) -> Observed {
     let mut seen = Observed {
         hostname: format!("n{n}"),
         addresses: vec![format!("10.0.0.{n}"), format!("10.9.0.{n}")],

@@ -3,7 +3,7 @@
 use super::{UpSession, show};
 use homing_model::units::count;
 use homing_model::{Failure, NodeSet, alike, exit};
-use homing_setup::{mounts_end, parts};
+use homing_setup::{RoundPlan, SetupOutcome, mounts_end, parts};
 use homing_steps::{ChangePhase, ChangeStep, Drift, FactQuery, Lost, Observed, Undone, drift, of_owner, summary, undo};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,14 +42,14 @@ impl UpSession {
     /// Reads the journals of hosts that are not lost, and looks at everything that the journals name.
     fn look_back(&self, hosts: &[String], lost: &Lost) -> Looked {
         let hosts: Vec<String> = hosts.iter().filter(|host| !lost.has(host)).cloned().collect();
-        let journals = self.look(&FactQuery { journal: true, ..FactQuery::default() }, &hosts, &Lost::default());
+        let journals = self.look_as_root(&FactQuery { journal: true, ..FactQuery::default() }, &hosts);
         let changes = journals.values().flatten().flat_map(|there| there.journal.iter().map(|(_, change)| change));
         let question = FactQuery::of_changes(changes);
         let answered: Vec<String> =
             hosts.iter().filter(|host| matches!(journals.get(*host), Some(Ok(_)))).cloned().collect();
         let silent = journals.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
         let mut looked = Looked { silent: silent.collect(), seen: BTreeMap::new() };
-        for (host, there) in self.look(&question, &answered, &Lost::default()) {
+        for (host, there) in self.look_as_root(&question, &answered) {
             match there {
                 Ok(there) => drop(looked.seen.insert(host, there)),
                 Err(why) => looked.silent.push((host, why)),
@@ -60,15 +60,15 @@ impl UpSession {
 
     /// Returns whether the host answers.
     pub fn answers(&self, host: &str) -> bool {
-        self.look(&FactQuery::default(), &[host.to_string()], &Lost::default()).values().all(Result::is_ok)
+        self.look_as_root(&FactQuery::default(), &[host.to_string()]).values().all(Result::is_ok)
     }
 
     /// Returns the steps that would undo the changes on one host, as text.
     pub fn back_text(&self, host: &str) -> String {
         let looked = self.look_back(&[host.to_string()], &Lost::default());
-        let came = show::SetupOutcome { failed: looked.silent, ..Default::default() };
         let undone = looked.seen.iter().map(|(host, there)| (host.clone(), undo(there))).collect();
-        show::plan_text(&[phase(parts(&undone, |steps| steps), BTreeMap::new())], &[], &came)
+        let phases = vec![phase(parts(&undone, |steps| steps), BTreeMap::new())];
+        show::plan_text(&RoundPlan { phases, failed: looked.silent, ..RoundPlan::default() })
     }
 
     /// Undoes the changes on one host. `mounts`: only its mounts.
@@ -104,7 +104,7 @@ impl UpSession {
     }
 
     pub fn undo(mut self) -> Result<i32, Failure> {
-        let (mut lost, mut came) = (Lost::default(), show::SetupOutcome::default());
+        let (mut lost, mut came) = (Lost::default(), SetupOutcome::default());
         let mut stay: BTreeSet<(String, String)> = BTreeSet::new();
         loop {
             let looked = self.look_back(&self.all_hosts(), &lost);
@@ -124,7 +124,7 @@ impl UpSession {
                 if self.args.dry_run || self.args.consent.shows() { self.volumes_staying() } else { Vec::new() };
             let steps = parts(&undone, |steps| if staying.is_empty() { steps } else { &steps[..mounts_end(steps)] });
             if self.args.dry_run {
-                return self.tell_undo(steps, &staying, came);
+                return self.print_undo(steps, &staying, came);
             }
             let goes = self.record.volumes.iter().any(|name| !staying.iter().any(|(stays, _)| stays == name));
             if goes || !steps.is_empty() {
@@ -176,30 +176,28 @@ impl UpSession {
         done + self.carry_out_one(&mut phase(parts(undone, |steps| &steps[mounts_end(steps)..]), void), lost)
     }
 
-    fn tell_undo(
+    fn print_undo(
         &self,
         steps: BTreeMap<String, Vec<ChangeStep>>,
         staying: &[(String, String)],
-        mut came: show::SetupOutcome,
+        came: SetupOutcome,
     ) -> Result<i32, Failure> {
-        came.notes.extend(self.volume_lines(staying));
-        let phase = phase(steps, BTreeMap::new());
-        let status = if staying.is_empty() && came.failed.is_empty() { 0 } else { exit::SYSTEM };
-        let text = if self.args.json {
-            show::plan_json(&self.all_hosts(), std::slice::from_ref(&phase), &came, status)
-        } else {
-            show::plan_text(std::slice::from_ref(&phase), &[], &came)
-        };
+        let SetupOutcome { failed, mut notes, .. } = came;
+        notes.extend(self.volume_lines(staying));
+        let status = if staying.is_empty() && failed.is_empty() { 0 } else { exit::SYSTEM };
+        let plan = RoundPlan { phases: vec![phase(steps, BTreeMap::new())], failed, notes, ..RoundPlan::default() };
+        let text =
+            if self.args.json { show::plan_json(&self.all_hosts(), &plan, status) } else { show::plan_text(&plan) };
         crate::cmd::runs::to_stdout(&text).map(|_| status)
     }
 
-    fn conclude_undo(&self, came: &show::SetupOutcome) -> Result<i32, Failure> {
+    fn conclude_undo(&self, came: &SetupOutcome) -> Result<i32, Failure> {
         if came.failed.is_empty() {
             self.record.remove()?;
         }
         let status = if came.failed.is_empty() { 0 } else { exit::SYSTEM };
         if self.args.json {
-            return crate::cmd::runs::to_stdout(&show::json(&self.all_hosts(), came, status)).map(|_| status);
+            return crate::cmd::runs::to_stdout(&show::json(&self.all_hosts(), came, &[], status)).map(|_| status);
         }
         came.notes.iter().for_each(|note| self.print_message(&format!("note: {note}")));
         if came.failed.is_empty() {
@@ -224,8 +222,7 @@ impl UpSession {
             () => 0,
         };
         if self.args.json {
-            let came = show::SetupOutcome { failed: looked.silent, ..Default::default() };
-            return crate::cmd::runs::to_stdout(&show::drift_json(&self.all_hosts(), &found, &came, status))
+            return crate::cmd::runs::to_stdout(&show::drift_json(&self.all_hosts(), &found, looked.silent, status))
                 .map(|_| status);
         }
         let silent = alike::folded(looked.silent.iter().map(|(host, why)| (host.as_str(), why.as_str())));

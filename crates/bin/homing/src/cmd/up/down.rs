@@ -9,7 +9,7 @@ use crate::cmd::volume::planner;
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
 use homing_setup::{ClusterSite, drain, held, remains, remains_question};
-use homing_steps::{Call, Executor, Lost};
+use homing_steps::{Call, Executor};
 use homing_volume::{Danger, VolumeRecord, folder};
 use std::time::{Duration, Instant};
 
@@ -105,7 +105,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
     let mut rest = site.without(host);
     let executor = executor(&up, &site);
     let lead = (!args.dry_run).then(token);
-    let mut session = UpSession { args: up, site, executor, record, lead, leaving: Some(host.clone()) };
+    let leaving = Some(host.clone());
+    let mut session = UpSession { args: up, site, executor, record, lead, leaving, fetched: Vec::new() };
     session.check_leaving(&args, &rest)?;
     let summary = session.summary_of_leaving(host, &rest)?;
     if args.dry_run {
@@ -236,7 +237,7 @@ impl UpSession {
 
     /// Checks that no change of homing up remains on the host. Changes remain if the host has lost its journal.
     fn nothing_remains(&self, host: &str) -> Result<(), Failure> {
-        let seen = self.look(&remains_question(), &[host.to_string()], &Lost::default());
+        let seen = self.look_as_root(&remains_question(), &[host.to_string()]);
         let Some(Ok(there)) = seen.get(host) else { return Ok(()) };
         let left = remains(there);
         if left.is_empty() {

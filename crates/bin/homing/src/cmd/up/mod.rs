@@ -16,6 +16,7 @@ use clap::builder::PossibleValuesParser;
 use homing_exec::{Options, Remote};
 use homing_model::Failure;
 use homing_model::text::shown_lines;
+use homing_relay::Fetched;
 use homing_setup::{Area, ClusterSite, SetupRecord};
 use homing_steps::{Along, SshExecutor};
 use std::path::{Path, PathBuf};
@@ -92,6 +93,8 @@ struct UpSession {
     lead: Option<String>,
     /// The host that `homing down` takes out: a plan counts its bytes as moved.
     leaving: Option<String>,
+    /// By area: files of packages that one host fetched for all.
+    fetched: Vec<(String, Fetched)>,
 }
 
 /// Sets hosts up, undoes that, or compares.
@@ -121,7 +124,7 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
     // A call that cannot get consent only looks: it must not take the hosts from a set-up under way.
     let changes = !args.dry_run && !args.diff && args.consent.possible("setting up hosts").is_ok();
     let lead = changes.then(token);
-    let mut session = UpSession { args, site, executor, record, lead, leaving: None };
+    let mut session = UpSession { args, site, executor, record, lead, leaving: None, fetched: Vec::new() };
     match () {
         () if session.args.undo => session.undo(),
         () if session.args.diff => session.diff(),

@@ -4,6 +4,7 @@
 use super::UpSession;
 use homing_model::alike;
 use homing_relay::{DeliveryRequest, Fetch, Fetched, Packages, Unbrought, bring, query_packages};
+use homing_setup::HostFailures;
 use homing_setup::cache::{self, Purpose};
 use homing_steps::{Call, ChangePhase, ChangeStep, Executor, HostChange, Lost, take_packages};
 
@@ -25,7 +26,7 @@ impl UpSession {
     /// Returns the hosts for which packages of these phases cannot be had, each with the reason. There are none if any
     /// host of the cluster can fetch, because that host passes files on. This takes seconds and not the minutes of a
     /// failed installation.
-    pub fn cut_off(&self, phases: &[ChangePhase]) -> Vec<(String, String)> {
+    pub fn without_packages(&self, phases: &[ChangePhase]) -> HostFailures {
         let mut lack = Packages::new();
         for (host, steps) in phases.iter().flat_map(|phase| &phase.steps) {
             lack.entry(host.clone()).or_default().extend(packages(steps));

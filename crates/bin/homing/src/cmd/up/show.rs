@@ -1,54 +1,18 @@
 //! Formats plans and outcomes, as text and as JSON.
 
 use homing_model::text::shown_lines;
-use homing_model::{NodeSet, alike, document};
+use homing_model::{alike, document};
 use homing_relay::Fetched;
-use homing_setup::SiteVolume;
-use homing_steps::{ChangePhase, Drift, HostChange, diff, diff_for_people, summary};
+use homing_setup::{HostFailures, RoundPlan, SetupOutcome};
+use homing_steps::{ChangePhase, ChangeStep, Drift, HostChange, diff, diff_for_people};
 use serde_json::{Value, json};
 
-/// The outcome of hosts.
-#[derive(Default)]
-pub struct SetupOutcome {
-    /// Steps that were carried out.
-    pub steps: usize,
-    /// Hosts with a failure, and the reason.
-    pub failed: Vec<(String, String)>,
-    pub notes: Vec<String>,
-    /// By area: files of packages that one host fetched for all.
-    pub fetched: Vec<(String, Fetched)>,
-}
-
-/// Returns the text before the request for consent: the summary of the plan and its obstacles.
-pub fn question(phases: &[ChangePhase], volumes: &[SiteVolume], came: &SetupOutcome) -> String {
-    summaries(phases, volumes) + &obstacles(came) + "homing up --dry-run shows each step.\n"
-}
-
-fn summaries(phases: &[ChangePhase], volumes: &[SiteVolume]) -> String {
-    let mut lines = Vec::new();
-    if volumes.is_empty() || phases.iter().any(|phase| !phase.steps.is_empty()) {
-        lines.push(summary(phases) + "\n");
-    }
-    for volume in volumes {
-        let spec = &volume.spec;
-        let servers: NodeSet = spec.servers().into_iter().collect();
-        lines.push(format!("{}: volume {} ({}) at {}\n", alike::label(&servers), spec.name, spec.kind, spec.mount));
-    }
-    lines.concat()
-}
-
-fn obstacles(came: &SetupOutcome) -> String {
-    let mut failed = alike::folded(came.failed.iter().map(|(host, why)| (host.as_str(), why.as_str())));
-    failed.dedup();
-    failed.iter().map(|line| format!("impossible: {}\n", shown_lines(line))).collect()
-}
-
 /// Returns the plan as text: a summary, then hosts with equal steps together, with the changes of files.
-pub fn plan_text(phases: &[ChangePhase], volumes: &[SiteVolume], came: &SetupOutcome) -> String {
+pub fn plan_text(plan: &RoundPlan) -> String {
     let mut text = String::new();
-    for phase in phases {
-        let rows = |(host, steps): (&String, &Vec<homing_steps::ChangeStep>)| {
-            let each = |step: &homing_steps::ChangeStep| {
+    for phase in &plan.phases {
+        let rows = |(host, steps): (&String, &Vec<ChangeStep>)| {
+            let each = |step: &ChangeStep| {
                 format!("    {}\n{}", step.change.description(), diff_lines(&step.change, "      "))
             };
             (host.clone(), steps.iter().map(each).collect::<String>())
@@ -58,13 +22,13 @@ pub fn plan_text(phases: &[ChangePhase], volumes: &[SiteVolume], came: &SetupOut
             text += &format!("{}: {}\n{steps}", phase.name, alike::label(&hosts));
         }
     }
-    let mut text = summaries(phases, volumes) + &text + &obstacles(came);
-    came.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
+    let mut text = plan.summary() + &text + &plan.obstacles();
+    plan.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
     text
 }
 
-/// Returns a row for each host, with its failures.
-fn rows(hosts: &[String], came: &SetupOutcome, more: impl Fn(&str) -> Value) -> Vec<Value> {
+/// Returns a document with a row for each host: its failures, and the members of `more`.
+fn whole(hosts: &[String], came: &SetupOutcome, status: i32, more: impl Fn(&str) -> Value) -> Value {
     let row = |host: &String| {
         let failed: Vec<&str> = came.failed.iter().filter(|(h, _)| h == host).map(|(_, why)| why.as_str()).collect();
         let mut row = json!({ "host": host, "ok": failed.is_empty(), "failed": failed });
@@ -73,39 +37,37 @@ fn rows(hosts: &[String], came: &SetupOutcome, more: impl Fn(&str) -> Value) -> 
         }
         row
     };
-    hosts.iter().map(row).collect()
+    let rows: Vec<Value> = hosts.iter().map(row).collect();
+    json!({ "hosts": rows, "steps": came.steps, "notes": came.notes, "exit": status })
 }
 
-fn whole(rows: Vec<Value>, came: &SetupOutcome, status: i32) -> String {
-    let mut whole = json!({ "hosts": rows, "steps": came.steps, "notes": came.notes, "exit": status });
-    if !came.fetched.is_empty() {
-        whole["fetched"] = came.fetched.iter().map(fetched).collect();
+/// Returns the outcome of a set-up or of its undoing. `fetched`: by area, files of packages that one host fetched.
+pub fn json(hosts: &[String], came: &SetupOutcome, fetched: &[(String, Fetched)], status: i32) -> String {
+    let mut whole = whole(hosts, came, status, |_| Value::Null);
+    if !fetched.is_empty() {
+        whole["fetched"] = fetched.iter().map(fetched_row).collect();
     }
     document::line(whole)
 }
 
-/// Returns the outcome of a set-up or of its undoing.
-pub fn json(hosts: &[String], came: &SetupOutcome, status: i32) -> String {
-    whole(rows(hosts, came, |_| Value::Null), came, status)
-}
-
-fn fetched((area, of): &(String, Fetched)) -> Value {
+fn fetched_row((area, of): &(String, Fetched)) -> Value {
     json!({ "area": area, "host": of.by, "files": of.files.len(), "bytes": of.once(), "wanted_bytes": of.wanted_bytes, "sent_bytes": of.sent })
 }
 
 /// Returns a plan.
-pub fn plan_json(hosts: &[String], phases: &[ChangePhase], came: &SetupOutcome, status: i32) -> String {
+pub fn plan_json(hosts: &[String], plan: &RoundPlan, status: i32) -> String {
     let steps = |host: &str| {
         let of = |phase: &ChangePhase| -> Vec<Value> {
-            let step = |step: &homing_steps::ChangeStep| {
-                let (thing, told) = (step.change.thing(), step.change.description());
-                json!({ "area": phase.name, "thing": thing, "step": told, "diff": diff(&step.change) })
+            let step = |step: &ChangeStep| {
+                let (thing, text) = (step.change.thing(), step.change.description());
+                json!({ "area": phase.name, "thing": thing, "step": text, "diff": diff(&step.change) })
             };
             phase.steps.get(host).into_iter().flatten().map(step).collect()
         };
-        json!({ "plan": phases.iter().flat_map(of).collect::<Vec<_>>() })
+        json!({ "plan": plan.phases.iter().flat_map(of).collect::<Vec<_>>() })
     };
-    whole(rows(hosts, came, steps), came, status)
+    let came = SetupOutcome { failed: plan.failed.clone(), notes: plan.notes.clone(), steps: 0 };
+    document::line(whole(hosts, &came, status, steps))
 }
 
 /// Returns the lines of a file that a change changes, as a unified diff; nothing for another change.
@@ -127,14 +89,15 @@ pub fn drift_text(found: &[(String, Drift)]) -> String {
 }
 
 /// Returns the changes since the set-up.
-pub fn drift_json(hosts: &[String], found: &[(String, Drift)], came: &SetupOutcome, status: i32) -> String {
+pub fn drift_json(hosts: &[String], found: &[(String, Drift)], silent: HostFailures, status: i32) -> String {
     let of = |host: &str| {
         let own = || found.iter().filter(|(h, _)| h == host).map(|(_, drift)| drift);
         let whats: Vec<&str> = own().map(|drift| drift.what.as_str()).collect();
         let diffs: Vec<Option<String>> = own().map(|drift| drift.since.as_ref().and_then(diff)).collect();
         json!({ "changed": whats, "diffs": diffs })
     };
-    whole(rows(hosts, came, of), came, status)
+    let came = SetupOutcome { failed: silent, ..SetupOutcome::default() };
+    document::line(whole(hosts, &came, status, of))
 }
 
 #[cfg(test)]
@@ -155,7 +118,7 @@ mod tests {
         assert!(text.starts_with("n[1-2] (2): /etc/hosts was changed since\n    --- /etc/hosts\n"), "{text}");
         assert!(text.contains("\n    -b\n    +c\nn1: user ann was changed since\n"), "{text}");
         assert_eq!(drift_text(&[]), "no changes since the set-up\n");
-        let json = drift_json(&["n1".into()], &found, &SetupOutcome::default(), 1);
+        let json = drift_json(&["n1".into()], &found, Vec::new(), 1);
         let json: Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["hosts"][0]["changed"][1], "user ann was changed since");
         assert!(json["hosts"][0]["diffs"][0].as_str().unwrap().contains("-b\n+c\n"), "{json}");

@@ -7,13 +7,10 @@ use crate::cmd::volume::change::change;
 use crate::cmd::volume::{drive, planner};
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
-use homing_setup::{SiteVolume, lacking};
+use homing_setup::{HostFailures, SiteVolume, lacking};
 use homing_steps::Observed;
 use homing_volume::{Drive, Spec, StorageFolder, VolumeChange, VolumeRecord, folder};
 use std::collections::BTreeMap;
-
-/// Hosts with a failure, and the reason.
-type HostFailures = Vec<(String, String)>;
 
 fn record(name: &str) -> Result<Option<VolumeRecord>, Failure> {
     VolumeRecord::load(&folder(), name)
@@ -65,7 +62,7 @@ impl UpSession {
 
     /// Returns the volumes that are not mounted where they should be, or that differ from the cluster file. Hosts
     /// that only mount a volume are left for later if they are silent or have failed.
-    pub fn volumes_due(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
+    pub fn due_volumes(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
         let lacking: Vec<&str> = lacking(&self.site, seen).into_iter().map(|v| v.spec.name.as_str()).collect();
         let reached = |mut volume: SiteVolume| {
             let servers = volume.spec.servers();
@@ -81,7 +78,7 @@ impl UpSession {
     }
 
     /// Returns the refusals that would stop a volume once packages and daemons are there. They are known before.
-    pub fn volumes_refused(&self, due: &[SiteVolume]) -> HostFailures {
+    pub fn dangerous_volumes(&self, due: &[SiteVolume]) -> HostFailures {
         let mut failed = HostFailures::new();
         for volume in due.iter().filter(|volume| matches!(record(&volume.spec.name), Ok(None))) {
             let Ok(drive) = planner(&self.way()) else { continue };
@@ -98,7 +95,7 @@ impl UpSession {
     }
 
     /// Returns the volumes with places that the cluster file does not name. No command of a set-up removes these.
-    pub fn volumes_otherwise(&self, due: &[SiteVolume]) -> HostFailures {
+    pub fn other_volumes(&self, due: &[SiteVolume]) -> HostFailures {
         let of = |volume: &SiteVolume| {
             let known = self.known(&volume.spec.name).filter(|known| known.pending.is_none())?;
             let failure = lacking_places(&known.spec, &volume.spec).err()?;
@@ -108,7 +105,7 @@ impl UpSession {
     }
 
     /// Makes volumes, or adds to those that exist. Returns the failures, each with a host of its volume.
-    pub fn make_volumes(&mut self, due: &[SiteVolume]) -> HostFailures {
+    pub fn make_due_volumes(&mut self, due: &[SiteVolume]) -> HostFailures {
         let mut failed = HostFailures::new();
         for volume in due {
             let spec = &volume.spec;
