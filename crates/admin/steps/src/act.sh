@@ -137,6 +137,8 @@ heal() {
 } 2>/dev/null
 name_host() { hostname "$1" || exit 1; }
 mount_on() { mkdir -p -- "$1" && mount "$1" || exit 1; }
+# mount_alone POINT: a file system that no later step needs.
+mount_alone() { out=$(mkdir -p -- "$1" 2>&1 && mount "$1" 2>&1) || untaken "mount $1" "mounting $1: $out"; }
 mount_off() { ! mountpoint -q "$1" || umount "$1" || exit 1; [ "$2" = yes ] || rmdir -- "$1" 2>/dev/null; true; }
 # disk_same NAME HASH: of what was seen of it.
 disk_same() { [ "$(disk_facts "$1" | sha256sum | cut -d' ' -f1)" = "$2" ] || outdated "disk $1 was changed after homing examined it"; }

@@ -140,6 +140,7 @@ fn act(change: &HostChange) -> String {
         HostChange::Mount { point, to, over: Some(over), .. } if to.mounted => {
             call("mount_over", [point.as_str(), &over.copy, yes(over.is_source)])
         }
+        HostChange::Mount { point, to, disk: false, .. } if to.mounted => call("mount_alone", [point.as_str()]),
         HostChange::Mount { point, to, .. } if to.mounted => call("mount_on", [point.as_str()]),
         HostChange::Mount { point, to, .. } => call("mount_off", [point.as_str(), yes(to.exists)]),
         HostChange::Disk { name, from: None, to: Some(fs), .. } => {

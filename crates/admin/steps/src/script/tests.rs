@@ -1,6 +1,7 @@
 //! Tests scripts by running them on this machine.
 
 use super::*;
+use crate::MountState;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -38,6 +39,23 @@ fn a_file_is_written_noted_and_put_back() {
     let undone = run(dir.path(), &[back], &[]);
     assert!(undone.status.success() && !path.exists(), "{}", String::from_utf8_lossy(&undone.stderr));
     assert!(!dir.path().join("state").exists(), "nothing of the journal is left");
+}
+
+/// A mount that fails stops no step behind it, unless it is a disk, on which later steps may write.
+#[test]
+fn a_mount_that_fails_is_named_and_the_steps_behind_it_are_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let (point, path) = (dir.path().join("not in fstab").display().to_string(), dir.path().join("f"));
+    let (from, to) = (MountState::default(), MountState { exists: true, mounted: true });
+    let mount = |disk| HostChange::Mount { point: point.clone(), from, to, over: None, disk };
+    let steps = |disk| [mount(disk), put(&path, None, Some("a\n"))].map(|change| ChangeStep { change, undoes: None });
+    let disk = run(dir.path(), &steps(true), &[]);
+    assert!(!disk.status.success() && !path.exists());
+    let done = run(dir.path(), &steps(false), &[]);
+    let out = String::from_utf8_lossy(&done.stdout);
+    let fault = format!("untaken\tmount {point}\tmounting {point}: ");
+    assert!(out.starts_with(&fault) && out.ends_with("did 0\ndid 1\n") && path.exists(), "{out}");
+    assert_eq!(mount(false).thing(), format!("mount {point}"), "the fault has the name of its step");
 }
 
 #[test]
