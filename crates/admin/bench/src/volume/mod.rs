@@ -14,7 +14,7 @@ pub use show::{compared, compared_html, load, table};
 pub use visible::Delay;
 
 use crate::ProgressReporter;
-use homing_model::Failure;
+use homing_model::{Failure, NodeSet};
 use homing_steps::Executor;
 use homing_volume::Spec;
 use serde::{Deserialize, Serialize};
@@ -149,13 +149,30 @@ impl Bench {
             .map_err(|e| Failure::system(format!("reading a random number from the kernel: {e}")))?;
         let folder = format!("{}/.homing-bench.{token}", self.setup.path);
         self.all(&self.setup.hosts[..1], |_, _| sh(r#"command -v fio >/dev/null || { echo "no fio; install the package fio"; exit 1; }; mkdir -m 700 -- "$1""#, &[&folder]), "preparing")?;
-        let measured = self.measure_in(&folder, results);
+        let measured = self.check_shared(&folder).and_then(|()| self.measure_in(&folder, results));
         let swept = self.all(
             &self.setup.hosts[..1],
             |_, _| sh(r#"rm -rf --one-file-system -- "$1""#, &[&folder]),
             "cleaning up",
         );
         measured.and(swept.map(drop))
+    }
+
+    /// Checks that all hosts see the folder that the first one has made.
+    fn check_shared(&self, folder: &str) -> Result<(), Failure> {
+        let hosts = &self.setup.hosts;
+        let seen =
+            self.all(&hosts[1..], |_, _| sh(r#"[ ! -d "$1" ] || echo seen"#, &[folder]), "seeking a new folder")?;
+        let blind: NodeSet =
+            hosts[1..].iter().zip(seen).filter(|(_, seen)| seen.is_empty()).map(|(h, _)| h.clone()).collect();
+        if blind.is_empty() {
+            return Ok(());
+        }
+        let (path, first) = (&self.setup.path, &hosts[0]);
+        let failure = Failure::usage(format!(
+            "{blind} cannot see a folder that {first} made in {path}: the hosts do not share {path}"
+        ));
+        Err(failure.hint(format!("homing where {path} names its file system; -w {first} measures one host alone")))
     }
 
     fn measure_in(&self, folder: &str, results: &mut BenchResults) -> Result<(), Failure> {
@@ -283,6 +300,8 @@ mod tests {
         calls: Arc<Mutex<Vec<Sent>>>,
         /// Calls of fio that succeed; the next ones fail.
         fails_after: Arc<Mutex<Option<usize>>>,
+        /// Whether each host has a folder of its own at the path.
+        has_own_folder: bool,
     }
 
     /// A host, and the words that it was sent.
@@ -293,6 +312,9 @@ mod tests {
             let answer = |(host, call): &(String, Call)| {
                 let Call::Program(argv) = call else { return Err("a script".into()) };
                 self.calls.lock().unwrap().push((host.clone(), argv.clone()));
+                if argv[2].contains("echo seen") {
+                    return Ok(if self.has_own_folder { "" } else { "seen\n" }.into());
+                }
                 if !argv[2].contains("exec fio") {
                     return Ok(String::new());
                 }
@@ -310,8 +332,11 @@ mod tests {
     }
 
     fn bench(fio: CallResult) -> (Bench, FakeHosts) {
+        bench_on(FakeHosts { fio, calls: Arc::default(), fails_after: Arc::default(), has_own_folder: false })
+    }
+
+    fn bench_on(fake: FakeHosts) -> (Bench, FakeHosts) {
         let hosts: Vec<String> = ["n1", "n2"].map(String::from).into();
-        let fake = FakeHosts { fio, calls: Arc::default(), fails_after: Arc::default() };
         let setup = Setup {
             path: "/data".into(),
             drop_on: hosts.clone(),
@@ -323,6 +348,20 @@ mod tests {
         };
         let reporter = ProgressReporter { progress: |_| {}, note: |_| {} };
         (Bench::new(setup, Box::new(fake.clone()), reporter).unwrap(), fake)
+    }
+
+    #[test]
+    fn a_folder_that_hosts_do_not_share_is_refused_and_removed() {
+        let fio = Err("fio must not run".into());
+        let (bench, fake) =
+            bench_on(FakeHosts { fio, calls: Arc::default(), fails_after: Arc::default(), has_own_folder: true });
+        let (results, ended) = bench.measure();
+        let failure = ended.unwrap_err();
+        assert!(failure.message.starts_with("n2 cannot see a folder that n1 made in /data"), "{}", failure.message);
+        assert_eq!((results.rows.len(), failure.status), (0, homing_model::exit::USAGE));
+        let calls = fake.calls.lock().unwrap();
+        assert!(!calls.iter().any(|(_, argv)| argv[2].contains("exec fio")));
+        assert!(calls.last().unwrap().1[2].contains("rm -rf"), "{calls:?}");
     }
 
     #[test]
