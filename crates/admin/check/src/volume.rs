@@ -4,7 +4,7 @@ use crate::finding::{folded, word};
 use crate::{Code, HostFinding, Severity};
 use homing_model::NodeSet;
 use homing_volume::observe::StrayPool;
-use homing_volume::{Observed, OnHost, Spec, health};
+use homing_volume::{HostFaultKind, Observed, Spec, foreign_mount_look, health, host_faults};
 
 static ILL: Code = Code {
     name: "HC-VOL-01",
@@ -92,56 +92,60 @@ fn of_health(name: &str, speaker: &str, found: &health::VolumeFinding) -> HostFi
 
 /// Returns all findings of a volume on these of its hosts; `whole`: the faults of the volume as a whole.
 pub fn found(spec: &Spec, hosts: &[String], seen: &Observed, whole: &[health::VolumeFinding]) -> Vec<HostFinding> {
-    let name = spec.name.as_str();
     // A daemon that is down is the cause of bricks that are down, and comes first.
-    let mut found = Vec::new();
-    for host in hosts {
-        let facts = match seen.hosts.get(host) {
-            Some(Ok(facts)) => facts,
-            // It has answered the other checks: a mount whose server is down can make this one hang.
-            Some(Err(why)) => {
-                let lack = format!("volume {name}: its part of it is unknown: {why}");
-                let status = format!("homing volume status {name}");
-                found.push(HOST.at(host, lack, &status).look_here(&format!("homing volume status {}", word(name))));
-                continue;
-            }
-            None => continue,
-        };
-        if let Some(pool) = &facts.stray {
-            found.push(of_host(name, host, &pool.text_for(spec, host, facts), None).mend(StrayPool::CLEANING));
-        }
-        for unit in homing_volume::stopped_units(spec, host, facts) {
-            found.push(of_host(name, host, &format!("{unit} does not run"), Some(unit)));
-        }
-        if !matches!(OnHost::of(spec, seen, host).mount, Some("mounted" | "-")) {
-            found.push(of_host(name, host, &format!("{} is not mounted", spec.mount), None));
-        }
-    }
+    let queried = hosts.iter().filter(|host| seen.hosts.contains_key(*host));
+    let mut found: Vec<HostFinding> = queried
+        .flat_map(|host| host_faults(spec, seen, host).into_iter().map(move |kind| (host, kind)))
+        .flat_map(|(host, kind)| of_host(spec, host, &kind))
+        .collect();
     let speaker = hosts.first().into_iter();
-    found.extend(speaker.flat_map(|speaker| whole.iter().map(move |of| of_health(name, speaker, of))));
+    found.extend(speaker.flat_map(|speaker| whole.iter().map(move |of| of_health(&spec.name, speaker, of))));
     folded(found)
 }
 
-/// Returns the finding of a host that does not do its part: `lack` names the missing part.
-fn of_host(name: &str, host: &str, lack: &str, unit: Option<&str>) -> HostFinding {
-    let finding = HOST.at(host, format!("volume {name}: {lack}"), format!("homing volume status {name}"));
-    match unit {
-        Some(unit) => finding.mend(format!("systemctl start {}", word(unit))),
-        None => finding.here(&format!("homing volume mount {}", word(name))),
-    }
+/// Returns the findings of a host that does not do its part; one for each unit that does not run.
+fn of_host(spec: &Spec, host: &str, kind: &HostFaultKind) -> Vec<HostFinding> {
+    let name = word(&spec.name);
+    let finding = |lack: &str| {
+        HOST.at(host, format!("volume {}: {lack}", spec.name), format!("homing volume status {}", spec.name))
+    };
+    let one = match kind {
+        HostFaultKind::Stopped(units) => {
+            let of =
+                |unit: &&str| finding(&format!("{unit} does not run")).mend(format!("systemctl start {}", word(unit)));
+            return units.iter().map(of).collect();
+        }
+        // The host has answered the other checks: a mount whose server is down can make this one hang.
+        HostFaultKind::Unknown(why) => {
+            finding(&format!("its part of it is unknown: {why}")).look_here(&format!("homing volume status {name}"))
+        }
+        HostFaultKind::StrayPool(text) => finding(text).mend(StrayPool::CLEANING),
+        HostFaultKind::OtherMount(other) => {
+            let lack = format!("{other} is mounted at {}, and not the volume", spec.mount);
+            finding(&lack).look(foreign_mount_look(&spec.mount))
+        }
+        HostFaultKind::Unmounted => {
+            finding(&format!("{} is not mounted", spec.mount)).here(&format!("homing volume mount {name}"))
+        }
+    };
+    vec![one]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn spec(name: &str, mount: &str) -> Spec {
+        serde_json::from_value(serde_json::json!({
+            "name": name, "kind": "moosefs", "places": [], "copies": 2, "mount": mount, "clients": ["n1"], "master": "n1",
+        }))
+        .unwrap()
+    }
+
     /// A mount whose server is down makes the query of a volume hang on a host that has answered the other checks.
     #[test]
     fn a_host_whose_part_is_unknown_is_not_well() {
-        let spec: Spec = serde_json::from_value(serde_json::json!({
-            "name": "m", "kind": "moosefs", "places": [], "copies": 2, "mount": "/m", "clients": ["n1"], "master": "n1",
-        }))
-        .unwrap();
+        let spec = spec("m", "/m");
         let hosts = [("n1".to_string(), Err("no answer within 20 s".to_string()))];
         let found = found(&spec, &["n1".into()], &Observed { hosts: hosts.into() }, &[]);
         assert_eq!((found.len(), found[0].code.name), (1, "HC-VOL-03"));
@@ -172,16 +176,20 @@ mod tests {
         let found = of_health("data", "n1", &health::VolumeFinding { ill: false, ..ill("gluster volume start data") });
         assert_eq!(found.code.name, "HC-VOL-02");
         assert_eq!(found.command(""), Some("homing exec -w n1 'gluster volume start data'".into()));
-        let found = of_host("data", "n2", "glusterd does not run", Some("glusterd"));
+        let spec = spec("data", "/data");
+        let of = |host: &str, kind| of_host(&spec, host, &kind).remove(0);
+        let found = of("n2", HostFaultKind::Stopped(vec!["glusterd"]));
         assert_eq!(
             (found.code.name, found.command("")),
             ("HC-VOL-03", Some("homing exec -w n2 'systemctl start glusterd'".into()))
         );
-        let equal = ["n1", "n2", "n4"].map(|host| of_host("data", host, "glusterd does not run", Some("glusterd")));
+        let equal = ["n1", "n2", "n4"].map(|host| of(host, HostFaultKind::Stopped(vec!["glusterd"])));
         let equal = folded(equal.to_vec());
         assert_eq!(equal.len(), 1, "one finding for equal hosts");
         assert_eq!(equal[0].command(""), Some("homing exec -w 'n[1-2,4]' 'systemctl start glusterd'".into()));
-        let found = of_host("data", "n2", "/data is not mounted", None);
+        let foreign = of("n2", HostFaultKind::OtherMount("/dev/sdb1".into()));
+        assert!(foreign.what.contains("/dev/sdb1 is mounted at /data") && !foreign.remedy.unwrap().mends);
+        let found = of("n2", HostFaultKind::Unmounted);
         assert_eq!(found.command(""), Some("homing volume mount data".into()));
         let of_lab = found.command("--lab newb -l root ");
         assert_eq!(of_lab.as_deref(), Some("homing volume mount data --lab newb"), "the cluster that was checked");

@@ -41,11 +41,11 @@ pub use observe::{HostFacts, Observed, may_be};
 pub use record::{VolumeRecord, folder, holders};
 pub use refuse::{Danger, Refusal};
 pub use spec::{Spec, SpecError, StorageFolder, VolumeKind, check_path};
-pub use status::{Figures, HostFault, OnHost, stores, tasks};
+pub use status::{Figures, HostFault, HostFaultKind, OnHost, foreign_mount_look, host_faults, stores, tasks};
 pub use step::{CommandPhase, CommandStep, DataMovement, MadeBeside, Then, VolumePlan, shown};
 
 /// Returns the units that a host of the volume has to run, and that do not run there.
-pub fn stopped_units(spec: &Spec, host: &str, facts: &HostFacts) -> Vec<&'static str> {
+pub(crate) fn stopped_units(spec: &Spec, host: &str, facts: &HostFacts) -> Vec<&'static str> {
     units(spec, host).into_iter().filter(|unit| !facts.active.contains(*unit)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::drive::Drive;
 use crate::health::{self, VolumeFinding};
-use crate::observe::{HostFacts, MountPoint, Store, StrayPool};
+use crate::observe::{MountPoint, Store, StrayPool};
 use crate::step::on_hosts;
 use crate::{Observed, Spec, VolumeRecord, gluster, stopped_units, units};
 use homing_model::Failure;
@@ -30,7 +30,7 @@ pub struct OnHost {
     pub why: Option<String>,
 }
 
-/// A fault of a host of a volume.
+/// A fault of a host of a volume, for `homing volume status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HostFault {
     /// The fault in one line, with the host's name.
@@ -39,50 +39,77 @@ pub struct HostFault {
     pub remedy: String,
 }
 
-impl HostFault {
-    fn new(what: String, remedy: String) -> HostFault {
-        HostFault { what, remedy }
-    }
+/// The kind of a fault of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostFaultKind {
+    /// The state of its part is unknown, for this reason.
+    Unknown(String),
+    /// Its daemon belongs to a pool of other hosts, as this text describes.
+    StrayPool(String),
+    /// Units that do not run.
+    Stopped(Vec<&'static str>),
+    /// This is mounted at the mount point, and not the volume.
+    OtherMount(String),
+    /// The volume is not mounted.
+    Unmounted,
 }
 
-/// Returns the faults of a host that answered.
-fn faults(spec: &Spec, facts: &HostFacts, host: &str) -> Vec<HostFault> {
-    let (name, point) = (&spec.name, &spec.mount);
-    let mut faults = Vec::new();
-    if let Some(pool) = &facts.stray {
-        let text = format!("{host}: {}", pool.text_for(spec, host, facts));
-        faults.push(HostFault::new(text, StrayPool::remedy(host)));
-    }
+/// Returns the faults of a host, the first cause first. Status and `homing check` report these.
+pub fn host_faults(spec: &Spec, seen: &Observed, host: &str) -> Vec<HostFaultKind> {
+    let Some(facts) = seen.host(host) else {
+        let why = seen.hosts.get(host).and_then(|facts| facts.as_ref().err());
+        return vec![HostFaultKind::Unknown(why.cloned().unwrap_or_default())];
+    };
+    let stray = facts.stray.as_ref().map(|pool| HostFaultKind::StrayPool(pool.text_for(spec, host, facts)));
     let down = stopped_units(spec, host, facts);
-    if !down.is_empty() {
-        let command = on_hosts(host, &format!("systemctl start {}", down.join(" ")));
-        faults.push(HostFault::new(format!("{} does not run on {host}", down.join(", ")), command));
-    }
-    if spec.clients.iter().any(|client| client == host) {
-        match &facts.point {
-            MountPoint::Ours => {}
-            MountPoint::Other(other) => faults.push(HostFault::new(
+    let stopped = (!down.is_empty()).then_some(HostFaultKind::Stopped(down));
+    let is_client = spec.clients.iter().any(|client| client == host);
+    let mount = match &facts.point {
+        _ if !is_client => None,
+        MountPoint::Ours => None,
+        MountPoint::Other(other) => Some(HostFaultKind::OtherMount(other.clone())),
+        MountPoint::Free | MountPoint::Files => Some(HostFaultKind::Unmounted),
+    };
+    [stray, stopped, mount].into_iter().flatten().collect()
+}
+
+/// Returns the command that shows the cause of a foreign mount, for the host.
+pub fn foreign_mount_look(point: &str) -> String {
+    format!("findmnt {point}; grep {point} /etc/fstab")
+}
+
+impl HostFault {
+    fn of(spec: &Spec, host: &str, kind: &HostFaultKind) -> HostFault {
+        let (name, point) = (&spec.name, &spec.mount);
+        let (what, remedy) = match kind {
+            // The reason is in the line of the host.
+            HostFaultKind::Unknown(_) => (format!("{host} does not answer"), on_hosts(host, "true")),
+            HostFaultKind::StrayPool(text) => (format!("{host}: {text}"), StrayPool::remedy(host)),
+            HostFaultKind::Stopped(units) => (
+                format!("{} does not run on {host}", units.join(", ")),
+                on_hosts(host, &format!("systemctl start {}", units.join(" "))),
+            ),
+            HostFaultKind::OtherMount(other) => (
                 format!("{other} is mounted at {point} on {host}, and not the volume"),
-                on_hosts(host, &format!("findmnt {point}; grep {point} /etc/fstab")),
-            )),
-            MountPoint::Free | MountPoint::Files => faults.push(HostFault::new(
-                format!("{point} is not mounted on {host}"),
-                format!("homing volume mount {name} --on {host}"),
-            )),
-        }
+                on_hosts(host, &foreign_mount_look(point)),
+            ),
+            HostFaultKind::Unmounted => {
+                (format!("{point} is not mounted on {host}"), format!("homing volume mount {name} --on {host}"))
+            }
+        };
+        HostFault { what, remedy }
     }
-    faults
 }
 
 impl OnHost {
     /// Derives the state of a host from its facts.
     pub fn of(spec: &Spec, seen: &Observed, host: &str) -> OnHost {
         let name = host.to_string();
+        let faults: Vec<HostFault> =
+            host_faults(spec, seen, host).iter().map(|kind| HostFault::of(spec, host, kind)).collect();
         let Some(facts) = seen.host(host) else {
             let why = seen.hosts.get(host).and_then(|f| f.as_ref().err()).cloned();
-            // The reason is in its line.
-            let look = HostFault::new(format!("{host} does not answer"), on_hosts(host, "true"));
-            return OnHost { host: name, daemon: "unavail", mount: None, well: false, faults: vec![look], why };
+            return OnHost { host: name, daemon: "unavail", mount: None, well: false, faults, why };
         };
         let units = units(spec, host);
         let runs = units.iter().all(|u| facts.active.contains(*u));
@@ -98,7 +125,6 @@ impl OnHost {
             true => "ok",
             false => "down",
         };
-        let faults = faults(spec, facts, host);
         OnHost { host: name, daemon, mount: Some(mount), well: faults.is_empty(), faults, why: None }
     }
 }
@@ -180,7 +206,7 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{StorageFolder, VolumeKind};
+    use crate::{HostFacts, StorageFolder, VolumeKind};
 
     #[test]
     fn a_host_is_well_when_it_serves_and_mounts_what_it_is_to() {
