@@ -13,7 +13,7 @@ const SWAPPED_PERCENT: u64 = 5;
 static LESS: Code = Code {
     name: "HC-MEM-03",
     severity: Severity::Error,
-    what: "a host has less memory than its twins",
+    what: "a host has less memory than others of its model",
     means: "a module has failed or is loose; jobs that fit on other hosts are killed there",
     seen: "MemTotal in /proc/meminfo",
     mend: "`dmidecode -t memory` shows which slot is empty",
@@ -73,7 +73,7 @@ fn less(total: &[(&HostAnswers, u64)]) -> Vec<HostFinding> {
         let split = split(twins.iter().map(|(h, m)| (*h, best - m <= best / 100 * SLACK_PERCENT)))?;
         let tell = |(host, _): &(&HostAnswers, bool)| {
             let own = twins.iter().find(|(h, _)| h.name == host.name).map_or(0, |(_, m)| *m);
-            let what = format!("it has {} of memory, its twins have {}", bytes(own), bytes(best));
+            let what = format!("it has {} of memory, others of its model have {}", bytes(own), bytes(best));
             LESS.on(host, what, "/proc/meminfo: MemTotal").look("dmidecode -t memory | grep -E 'Locator|Size'")
         };
         split.most.then(|| split.others.iter().map(tell).collect::<Vec<_>>())

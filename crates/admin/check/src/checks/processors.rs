@@ -1,4 +1,4 @@
-//! Do hosts have the processors of their twins, at the same speed?
+//! Do hosts have the processors of others of their model, at the same speed?
 
 use crate::compare::split;
 use crate::finding::word;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 static FEWER: Code = Code {
     name: "HC-CPU-01",
     severity: Severity::Error,
-    what: "a host has fewer or more processors than its twins",
+    what: "a host has fewer or more processors than others of its model",
     means: "tasks take longer there; hyper-threading or a socket is switched off",
     seen: "/sys/devices/system/cpu/present",
     mend: "check the firmware settings: hyper-threading, sockets",
@@ -32,7 +32,7 @@ static GOVERNOR: Code = Code {
 static CLOCK_SOURCE: Code = Code {
     name: "HC-CPU-05",
     severity: Severity::Warning,
-    what: "the kernel uses a different clock source than on the twins",
+    what: "the kernel uses a different clock source than on others of its model",
     means: "reading the time takes up to a hundred times longer (hpet, acpi_pm), which slows databases and MPI",
     seen: "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     mend: "find the reason in the kernel log (`dmesg | grep -i tsc`), then write the right source into that file",

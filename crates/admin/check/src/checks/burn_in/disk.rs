@@ -6,7 +6,7 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static SLOW: Code = Code {
     name: "HC-DISK-11",
     severity: Severity::Warning,
-    what: "a disk is slower than those of twins, or than before",
+    what: "a disk is slower than on others of the model, or than before",
     means: "a disk often becomes slow before it fails; a volume is as slow as its slowest disk",
     seen: "fio (or dd) in /var/tmp, without the cache",
     mend: "smartctl -x DEVICE; check the cable, the controller's cache and battery",

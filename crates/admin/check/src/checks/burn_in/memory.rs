@@ -7,10 +7,10 @@ use crate::{Answers, Code, HostCheck, HostFinding, Severity};
 static SLOW: Code = Code {
     name: "HC-MEM-07",
     severity: Severity::Warning,
-    what: "memory is slower than that of twins, or than before",
+    what: "memory is slower than on others of the model, or than before",
     means: "programs with much data take longer there; often a module is in the wrong slot",
     seen: "reading a file of /dev/shm",
-    mend: "compare `dmidecode -t memory` with that of a twin",
+    mend: "compare `dmidecode -t memory` with that of another host of its model",
 };
 
 pub(crate) static CHECK: HostCheck = HostCheck {

@@ -94,7 +94,7 @@ fn slow(answers: &Answers, code: &'static Code, word: &str, look: &str) -> Vec<H
 fn than_twins(answers: &Answers, host: &HostAnswers, what: &str, rate: f64) -> Option<String> {
     let twins = answers.hosts.iter().filter(|other| other.name != host.name && other.kind() == host.kind());
     let middle = middle(twins.filter_map(|twin| rates(twin).get(what).copied()), TWINS)?;
-    (rate < middle * SHARE).then(|| format!("{middle:.0} MB/s on its twins"))
+    (rate < middle * SHARE).then(|| format!("{middle:.0} MB/s on others of its model"))
 }
 
 fn than_before(host: &HostAnswers, what: &str, rate: f64) -> Option<String> {

@@ -14,7 +14,7 @@ const KEY: &str = "burn_network";
 static SLOW: Code = Code {
     name: "HC-NET-08",
     severity: Severity::Warning,
-    what: "the network is slower than that of twins, or than before",
+    what: "the network is slower than on others of the model, or than before",
     means: "the host reads remote files more slowly",
     seen: "one TCP connection to the next host of the set",
     mend: "check with ethtool INTERFACE: cable, port, driver, MTU",

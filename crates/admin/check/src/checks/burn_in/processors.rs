@@ -14,7 +14,7 @@ pub(super) static WRONG: Code = Code {
 static SLOW: Code = Code {
     name: "HC-CPU-07",
     severity: Severity::Warning,
-    what: "processors are slower than those of twins, or than before",
+    what: "processors are slower than on others of the model, or than before",
     means: "every task takes longer there; jobs over several hosts wait for it",
     seen: "sha256sum on all processors at once",
     mend: "check for heat, a dead fan, a power limit, firmware settings, another user's load",

@@ -43,8 +43,8 @@ pub struct Args {
     /// Leave out slow checks: names from every host to every other, files hidden beneath mounts, volumes
     #[arg(long)]
     quick: bool,
-    /// Put hosts under load instead, for this time in each of five parts, and compare them with their twins and with
-    /// their earlier results
+    /// Put hosts under load instead, for this time in each of five parts, and compare them with others of their model
+    /// and with their earlier results
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "30",
         value_parser = |text: &str| homing_batch::parse_seconds("--deep", text, 1..=3600), conflicts_with_all = ["quick", "volume", "slurm_health"])]
     deep: Option<u64>,
