@@ -50,7 +50,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         tell_nothing_left(tally.counts().failed(), &args.run);
         return Ok(exit);
     }
-    run::start(args_of_run?, Some(Again { journal, done, tally, unlisted }))
+    run::start(&args_of_run?, Some(Again { journal, done, tally, unlisted }))
 }
 
 /// Returns the failure for a build. Only make knows from the files which part of it is left.
