@@ -167,7 +167,11 @@ fn timers_of_systemd_make_images_follow_the_cluster_file_and_go_back() {
     let calendars = || lab.ok("n1", "grep -h OnCal /etc/systemd/system/homing-snapshot-*.timer");
     let before = lab.ok("n1", UNITS);
     sections(&lab, &[("a", "02:00"), ("b %c", "02:00"), ("w", "Sun 23:30")]);
-    assert!(done("--dry-run").contains("OnCalendar=*-*-* 02:30:00"));
+    let plan = done("--dry-run");
+    assert!(
+        plan.contains("OnCalendar=*-*-* 02:30:00") && plan.ends_with("nothing was changed (--dry-run)\n"),
+        "{plan}"
+    );
     assert_eq!(lab.ok("n1", UNITS), before, "nothing was done");
     done("");
     assert_eq!(calendars(), "OnCalendar=*-*-* 02:00:00\nOnCalendar=*-*-* 02:30:00\nOnCalendar=Sun *-*-* 23:30:00\n");

@@ -6,12 +6,13 @@ use crate::cluster::ClusterArgs;
 use homing_exec::{Options, Remote};
 use homing_model::Failure;
 use homing_snapshot::timers::{Timer, TimerHost, TimerPlan};
-use homing_steps::{SshExecutor, diff};
+use homing_steps::{ChangeStep, SshExecutor, diff};
 use std::path::Path;
 use std::time::Duration;
 
 /// The time limit for the units of a host. A running unit is waited for while it stops.
 const TIMEOUT: Duration = Duration::from_secs(900);
+
 /// Sets timers, or takes them back.
 pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     if !args.dry_run {
@@ -22,23 +23,32 @@ pub fn run(cluster: &ClusterArgs, args: Args) -> Result<i32, Failure> {
     let place = TimerHost { host, executor: SshExecutor { remote: Remote::new(options), sudo: args.sudo } };
     let timers = if args.undo { Vec::new() } else { timers(cluster, args.spread)? };
     let TimerPlan { steps, changed } = place.way(&timers, args.undo)?;
-    if !args.dry_run && !steps.is_empty() {
-        let things: Vec<String> = steps.iter().map(|step| format!("  {}\n", step.change.description())).collect();
-        args.consent.confirm("changing timers", &format!("{}:\n{}", place.host, things.concat()))?;
-    }
-    for step in &steps {
-        println!("{}: {}", place.host, step.change.description());
-        let text = diff(&step.change).filter(|_| args.dry_run).unwrap_or_default();
-        text.lines().for_each(|line| println!("    {line}"));
-    }
-    if !args.dry_run {
+    if args.dry_run {
+        print_plan(&place.host, &steps);
+    } else {
+        let descriptions: Vec<String> = steps.iter().map(|step| step.change.description()).collect();
+        if !steps.is_empty() {
+            let things: String = descriptions.iter().map(|text| format!("  {text}\n")).collect();
+            args.consent.confirm("changing timers", &format!("{}:\n{things}", place.host))?;
+        }
         place.carry_out(steps)?;
+        descriptions.iter().for_each(|text| println!("{}: {text}", place.host));
         timers.iter().for_each(|t| println!("{}: {} on {} ({}.timer)", t.vault, t.calendar, place.host, t.unit));
     }
     if changed.is_empty() {
         return Ok(0);
     }
     Err(Failure::system(format!("{}: undo incomplete: {}", place.host, changed.join("; "))))
+}
+
+/// Prints the steps that would be carried out, with the changes of files.
+fn print_plan(host: &str, steps: &[ChangeStep]) {
+    for step in steps {
+        println!("{host}: {}", step.change.description());
+        let text = diff(&step.change).unwrap_or_default();
+        text.lines().for_each(|line| println!("    {line}"));
+    }
+    println!("{host}: nothing was changed (--dry-run)");
 }
 
 /// Returns the timers of all vaults of the cluster file that have a schedule.
