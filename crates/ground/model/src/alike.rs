@@ -9,7 +9,8 @@ pub fn label(hosts: &NodeSet) -> String {
 
 /// Returns one line for each message, in the order of first appearance: `n[2-4] (3): no route`. A host's own name in
 /// its message is replaced by the folded hosts, and such a line needs no prefix: `host n[2-4] cannot be reached`. In
-/// a command between back quotes, which no shell would run for several hosts, the name becomes HOST.
+/// a command between back quotes, which no shell would run for several hosts, the name becomes HOST. The words of ssh
+/// keep the name of one host, since ssh never had a folded one.
 pub fn folded<'a>(messages: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<String> {
     let messages = messages.into_iter().map(|(host, text)| (host, around(text, host)));
     let told = gathered(messages).into_iter();
@@ -41,6 +42,7 @@ fn joined(pieces: &[&str], hosts: &NodeSet) -> (String, bool) {
         match n {
             0 => {}
             _ if in_command && hosts.len() > 1 => text += "HOST",
+            _ if is_of_ssh(&text) => text.extend(hosts.iter().next()),
             _ => {
                 // A command in the line is no subject of it.
                 named |= !in_command;
@@ -50,6 +52,11 @@ fn joined(pieces: &[&str], hosts: &NodeSet) -> (String, bool) {
         text += piece;
     }
     (text, named)
+}
+
+/// Whether a text ends within the words of ssh, which go on to a semicolon.
+fn is_of_ssh(text: &str) -> bool {
+    text.rfind("ssh: ").is_some_and(|at| !text[at..].contains("; "))
 }
 
 /// Groups equal things, each with all its hosts, in the order of first appearance.
@@ -114,6 +121,22 @@ mod tests {
         let lines = folded(said);
         let reached = "host n[2-3] cannot be reached: no n[2-3]";
         assert_eq!(lines, [reached, "n[1,10] (2): no route", "n4: n40 and n4.example.org refuse"]);
+    }
+
+    #[test]
+    fn the_words_of_ssh_name_a_host_that_ssh_was_given() {
+        let text = |host: &str| {
+            format!("host {host} is unknown: ssh: Could not resolve hostname {host}: not known; look at {host}")
+        };
+        let (n2, n3) = (text("n2"), text("n3"));
+        let line = "host n[2-3] is unknown: ssh: Could not resolve hostname n2: not known; look at n[2-3]";
+        assert_eq!(folded([("n3", n3.as_str()), ("n2", &n2)]), [line]);
+        let bare = |host: &str| format!("ssh: connect to host {host} port 22: refused");
+        let (n2, n3) = (bare("n2"), bare("n3"));
+        assert_eq!(
+            folded([("n2", n2.as_str()), ("n3", &n3)]),
+            ["n[2-3] (2): ssh: connect to host n2 port 22: refused"]
+        );
     }
 
     #[test]
