@@ -13,7 +13,7 @@ pub use kept::Sweep;
 pub use output::{apply, table};
 pub use page::page;
 use std::path::PathBuf;
-use trial::{TrialOptions, Try};
+use trial::{Export, TrialOptions, Try};
 
 /// The settings to try.
 #[derive(Clone, Debug, Default)]
@@ -28,14 +28,17 @@ pub struct Trials {
     pub save: Option<PathBuf>,
 }
 
-/// Prints source and server of an NFS mount.
-const SOURCE: &str = r#"findmnt -n -o SOURCE,FSTYPE --target "$1" | awk '$2 ~ /^nfs/ {print $1}' | grep ."#;
+/// Prints the source and the options of an NFS mount.
+const EXPORT: &str =
+    r#"findmnt -n -r -o SOURCE,FSTYPE,OPTIONS --target "$1" | awk '$2 ~ /^nfs/ {print $1, $3}' | grep ."#;
 
 /// Runs the sweep from the first host, or the rest of an interrupted one.
 pub fn run(bench: &Bench, trials: &Trials) -> Result<Sweep, Failure> {
     let client = &bench.setup.hosts[..1];
-    let source = bench.all(client, |_, _| sh(SOURCE, &[&bench.setup.path]), "looking for an NFS mount")?.remove(0);
-    let mut sweep = Sweep::open(bench, trials.save.as_deref(), source.trim())?;
+    let line = bench.all(client, |_, _| sh(EXPORT, &[&bench.setup.path]), "looking for an NFS mount")?.remove(0);
+    let unread = || Failure::system(format!("the mount table of {} has no version of NFS: {line:?}", client[0]));
+    let export = Export::read(&line).ok_or_else(unread)?;
+    let mut sweep = Sweep::open(bench, trials.save.as_deref(), export)?;
     let mut hands = Hands { bench, trials, block: None, warm: false };
     let swept = hands.sweep(&mut sweep);
     // The mount of a trial is removed, even if the next trial failed.
@@ -83,7 +86,7 @@ impl Hands<'_> {
         match sweep.tries.iter().any(|t| t.settled == new.settled && t.setting.block == setting.block) {
             true => sweep.same.push(setting),
             false => {
-                trial::measure(self.bench, &sweep.source, &mut new)?;
+                trial::measure(self.bench, &sweep.export, &mut new)?;
                 sweep.tries.push(new);
             }
         }
@@ -114,7 +117,7 @@ impl Hands<'_> {
             return Ok(());
         }
         self.ready(sweep, again.setting)?;
-        trial::measure(self.bench, &sweep.source, &mut again)?;
+        trial::measure(self.bench, &sweep.export, &mut again)?;
         sweep.tries[at] = again;
         sweep.keep()
     }
@@ -123,7 +126,7 @@ impl Hands<'_> {
     fn ready(&mut self, sweep: &Sweep, setting: TrialOptions) -> Result<String, Failure> {
         self.set_block(sweep, setting.block)?;
         self.warm_up(sweep, setting)?;
-        trial::mount(self.bench, &sweep.source, setting)
+        trial::mount(self.bench, &sweep.export, setting)
     }
 
     /// Runs a first measurement and discards it. It includes the first loading of programs, and the grace period in
@@ -132,8 +135,8 @@ impl Hands<'_> {
         if std::mem::replace(&mut self.warm, true) {
             return Ok(());
         }
-        trial::mount(self.bench, &sweep.source, setting)?;
-        trial::measure(self.bench, &sweep.source, &mut Try::of(setting))
+        trial::mount(self.bench, &sweep.export, setting)?;
+        trial::measure(self.bench, &sweep.export, &mut Try::of(setting))
     }
 
     fn set_block(&mut self, sweep: &Sweep, block: Option<u64>) -> Result<(), Failure> {

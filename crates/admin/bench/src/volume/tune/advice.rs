@@ -12,7 +12,7 @@ pub fn advice(sweep: &Sweep) -> Vec<String> {
         let percent = (WORTH - 1.0) * 100.0;
         return vec![format!("the default is best: no other setting was more than {percent:.0} % faster")];
     }
-    let mut lines = vec![format!("best: {} ({gain:.2} times the default)", best.setting.options())];
+    let mut lines = vec![format!("best: {} ({gain:.2} times the default)", best.setting.options(&sweep.export.base))];
     lines.extend(best.setting.block.map(|block| {
         let server = sweep.server();
         format!("on {server}, at each boot: rpc.nfsd 0; echo {block} > /proc/fs/nfsd/max_block_size; rpc.nfsd 8")

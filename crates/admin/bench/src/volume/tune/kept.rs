@@ -1,6 +1,6 @@
 //! Saves the measurements of a sweep after each setting: an interrupted sweep continues where it was.
 
-use super::trial::{TrialOptions, Try};
+use super::trial::{Export, TrialOptions, Try};
 use crate::volume::Bench;
 use homing_model::Failure;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 /// A sweep, complete or not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sweep {
-    /// The export, as in the client's mount table.
-    pub source: String,
+    /// The export.
+    #[serde(flatten)]
+    pub export: Export,
     /// The client.
     pub host: String,
     /// Bytes written and read for each measurement.
@@ -26,9 +27,9 @@ pub struct Sweep {
 
 impl Sweep {
     /// Loads the saved part of this sweep from the file of `--save`, or starts an empty one.
-    pub fn open(bench: &Bench, file: Option<&Path>, source: &str) -> Result<Sweep, Failure> {
+    pub fn open(bench: &Bench, file: Option<&Path>, export: Export) -> Result<Sweep, Failure> {
         let new = Sweep {
-            source: source.into(),
+            export,
             host: bench.setup.hosts[0].clone(),
             size: bench.setup.size,
             file: file.map(Path::to_path_buf),
@@ -36,8 +37,9 @@ impl Sweep {
         };
         let Some(file) = file.filter(|f| f.exists()) else { return Ok(new) };
         let old = Sweep { file: new.file.clone(), ..load(file)? };
-        if (&old.source, &old.host, old.size) != (&new.source, &new.host, new.size) {
-            let what = format!("{} of {} with {} bytes", old.source, old.host, old.size);
+        if (&old.export, &old.host, old.size) != (&new.export, &new.host, new.size) {
+            let Export { source, base } = &old.export;
+            let what = format!("{source} ({base}) of {} with {} bytes", old.host, old.size);
             return Err(Failure::usage(format!("{} has the results of another sweep: {what}", file.display()))
                 .hint("name another file with --save, or remove this one"));
         }
@@ -53,7 +55,7 @@ impl Sweep {
 
     /// Returns the export's server.
     pub fn server(&self) -> &str {
-        self.source.split(':').next().unwrap_or("")
+        self.export.source.split(':').next().unwrap_or("")
     }
 
     /// Whether a setting needs no further measurement to be compared.
@@ -105,7 +107,8 @@ mod tests {
             read: write.into(),
             ..Try::of(TrialOptions { size, ..TrialOptions::DEFAULT })
         };
-        let mut sweep = Sweep { source: "n1:/".into(), file: Some(file.clone()), ..Sweep::default() };
+        let export = Export { source: "n1:/".into(), base: "vers=3".into() };
+        let mut sweep = Sweep { export, file: Some(file.clone()), ..Sweep::default() };
         sweep.tries = vec![tried(0, &[10.0, 14.0]), tried(65536, &[15.0])];
         sweep.same.push(TrialOptions { size: 131072, ..TrialOptions::DEFAULT });
         sweep.keep().unwrap();

@@ -38,14 +38,14 @@ impl Sweep {
 /// the file. Fails without a line of it that is in force.
 const REWRITTEN: &str = r#"awk -v p="$1" -v o="$2" '$1 !~ /^#/ && $2 == p && $3 ~ /^nfs/ { n = split($4, a, ","); k = "";
     for (i = 1; i <= n; i++)
-        if (a[i] !~ /^((rsize|wsize|nconnect|vers|nfsvers|minorversion)=|(hard|soft|v[234](\.[0-9])?)$)/) k = k a[i] ",";
+        if (a[i] !~ /^((rsize|wsize|nconnect|vers|nfsvers|minorversion|port|proto|sec)=|(hard|soft|nolock|v[234](\.[0-9])?)$)/) k = k a[i] ",";
     $4 = k o; f = 1 } {print} END {exit !f}' "$3""#;
 
 /// Mounts with the best options on all hosts, and writes them into fstab. Only the line of this mount point changes. If
 /// the folder cannot be mounted with them, the old line is restored and mounted.
 pub fn apply(bench: &Bench, sweep: &Sweep) -> Result<(), Failure> {
     let Some(best) = sweep.best() else { return Ok(()) };
-    let options = best.setting.options();
+    let options = best.setting.options(&sweep.export.base);
     let text = format!(
         r#"
         p=$(findmnt -n -o TARGET --target "$1") || exit
@@ -78,6 +78,7 @@ mod tests {
         for (old, new) in [
             ("n1:/x /data nfs4 rw 0 0", Some("n1:/x /data nfs4 rw,hard,vers=4.2 0 0")),
             ("n1:/x /data nfs nfsvers=3,noatime,soft 0 0", Some("n1:/x /data nfs noatime,hard,vers=4.2 0 0")),
+            ("n1:/x /data nfs nolock,sec=krb5,proto=tcp,port=2049 0 0", Some("n1:/x /data nfs hard,vers=4.2 0 0")),
             ("n1:/x /data nfs v4.1,rsize=1,nconnect=8 0 0", Some("n1:/x /data nfs hard,vers=4.2 0 0")),
             ("n1:/x /data nfs minorversion=1,softerr 0 0", Some("n1:/x /data nfs softerr,hard,vers=4.2 0 0")),
             ("#n1:/x /data nfs4 rw 0 0", None),

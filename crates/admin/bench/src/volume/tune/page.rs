@@ -42,7 +42,7 @@ fn about(dropped: &[String], sweep: &Sweep) -> Vec<String> {
     let mut lines = vec![
         format!(
             "{} mounted on {}: {} MB written, synced and read in blocks of 1 MiB with each setting",
-            sweep.source,
+            sweep.export.source,
             sweep.host,
             sweep.size / 1_000_000
         ),
@@ -53,7 +53,7 @@ fn about(dropped: &[String], sweep: &Sweep) -> Vec<String> {
         ),
     ];
     if !sweep.same.is_empty() {
-        let each: Vec<String> = sweep.same.iter().map(|s| s.options()).collect();
+        let each: Vec<String> = sweep.same.iter().map(|s| s.options(&sweep.export.base)).collect();
         lines.push(format!(
             "not measured again, because client and server agreed on sizes already measured: {}",
             each.join("; ")
@@ -108,6 +108,7 @@ fn bytes(size: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::volume::tune::trial::Export;
 
     /// A sweep with made-up numbers.
     fn sweep() -> Sweep {
@@ -127,7 +128,8 @@ mod tests {
         ];
         let same = vec![TrialOptions { block: None, size: 1 << 20, connections: 1 }];
         let mut sweep = Sweep::default();
-        (sweep.source, sweep.host, sweep.size) = ("n1:/home".into(), "n2".into(), 16_000_000);
+        sweep.export = Export { source: "n1:/home".into(), base: "vers=4.2,sec=sys".into() };
+        (sweep.host, sweep.size) = ("n2".into(), 16_000_000);
         (sweep.tries, sweep.same) = (tries, same);
         sweep
     }
@@ -135,13 +137,16 @@ mod tests {
     #[test]
     fn the_page_tells_what_to_use_and_shows_each_setting() {
         let page = page("/home", &["n2".into()], &sweep());
-        assert!(page.contains("<li>best: hard,vers=4.2,nconnect=4,rsize=65536,wsize=65536 (1.81 times"), "{page}");
+        assert!(
+            page.contains("<li>best: hard,vers=4.2,sec=sys,nconnect=4,rsize=65536,wsize=65536 (1.81 times"),
+            "{page}"
+        );
         assert!(page.contains(">128 KiB (default)<") && page.contains(">64 KiB<"), "{page}");
         assert_eq!(page.matches("<circle").count(), 2 * 4 + 2 * 3, "a point for each setting and direction");
         assert!(page.contains("<td>13.0 (12.0, 14.0)</td>"), "{page}");
         assert!(page.contains(
             "not measured again, because client and server agreed on sizes already measured: \
-                 hard,vers=4.2,nconnect=1,rsize=1048576"
+                 hard,vers=4.2,sec=sys,nconnect=1,rsize=1048576"
         ));
         assert!(page.contains("drops the caches of n2;"));
     }
