@@ -102,30 +102,26 @@ impl HostFault {
 }
 
 impl OnHost {
-    /// Derives the state of a host from its facts.
+    /// Derives the state of a host from its faults.
     pub fn of(spec: &Spec, seen: &Observed, host: &str) -> OnHost {
-        let name = host.to_string();
-        let faults: Vec<HostFault> =
-            host_faults(spec, seen, host).iter().map(|kind| HostFault::of(spec, host, kind)).collect();
-        let Some(facts) = seen.host(host) else {
-            let why = seen.hosts.get(host).and_then(|f| f.as_ref().err()).cloned();
-            return OnHost { host: name, daemon: "unavail", mount: None, well: false, faults, why };
-        };
-        let units = units(spec, host);
-        let runs = units.iter().all(|u| facts.active.contains(*u));
-        let client = spec.clients.iter().any(|c| c == host);
-        let mount = match &facts.point {
-            _ if !client => "-",
-            MountPoint::Ours => "mounted",
-            MountPoint::Other(_) => "other",
-            _ => "unmounted",
-        };
-        let daemon = match runs {
-            _ if units.is_empty() => "-",
-            true => "ok",
-            false => "down",
-        };
-        OnHost { host: name, daemon, mount: Some(mount), well: faults.is_empty(), faults, why: None }
+        let kinds = host_faults(spec, seen, host);
+        let is_client = spec.clients.iter().any(|client| client == host);
+        let (mut daemon, mut mount) = ("ok", Some(if is_client { "mounted" } else { "-" }));
+        if units(spec, host).is_empty() {
+            daemon = "-";
+        }
+        for kind in &kinds {
+            match kind {
+                HostFaultKind::Unknown(_) => (daemon, mount) = ("unavail", None),
+                HostFaultKind::StrayPool(_) => {}
+                HostFaultKind::Stopped(_) => daemon = "down",
+                HostFaultKind::OtherMount(_) => mount = Some("other"),
+                HostFaultKind::Unmounted => mount = Some("unmounted"),
+            }
+        }
+        let why = seen.hosts.get(host).and_then(|facts| facts.as_ref().err()).cloned();
+        let faults = kinds.iter().map(|kind| HostFault::of(spec, host, kind)).collect();
+        OnHost { host: host.into(), daemon, mount, well: kinds.is_empty(), faults, why }
     }
 }
 
