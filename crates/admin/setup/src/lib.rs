@@ -2,7 +2,7 @@
 //! hosts, and plans the steps of each host. It does no input or output.
 //!
 //! Main types: [`Up`] is the section of the cluster file, [`ClusterSite`] adds hosts and volumes. Each [`Area`]
-//! queries and plans; [`plan()`] joins them for all hosts. [`set_up()`] repeats query, plan and act until nothing is
+//! queries and plans. [`set_up()`] repeats query, plan and act until nothing is
 //! left to do.
 //!
 //! It does not: run a command on a host (`steps`), make volumes (`volume`), or prompt the user: callers of [`set_up()`]
@@ -31,11 +31,11 @@ pub use areas::slurm::{BlockingJobs, drain, held, proof, unfit};
 pub use areas::volumes::lacking;
 pub use disks::DiskSection;
 pub use host_based::{HOST_BASED, failed_login, host_based_faults};
-pub use plan::{SetupPlan, plan, question};
+pub use plan::question;
 pub use record::SetupRecord;
 pub use remains::{remains, remains_question};
 pub use rounds::{HostFailures, RoundPlan, SetupEffects, SetupOutcome, set_up, set_up_plan};
-pub use site::{ClusterSite, GroupSection, MountSection, Slurm, SshWay, Up, UserSection};
+pub use site::{AllSeen, ClusterSite, GroupSection, MountSection, Slurm, SshWay, Up, UserSection};
 pub use template::expand;
 pub use undoing::{mounts_end, parts};
 pub use volumes::{Homes, SiteVolume, VolumeSection};

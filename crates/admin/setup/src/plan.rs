@@ -6,7 +6,7 @@ use homing_steps::{ChangePhase, FactQuery};
 
 /// The steps of a set-up, and the obstacles.
 #[derive(Debug, Default)]
-pub struct SetupPlan {
+pub(crate) struct SetupPlan {
     /// A phase for each area that needs steps.
     pub phases: Vec<ChangePhase>,
     /// A host, and an objection to an area there: nothing of that area is done on it.
@@ -24,7 +24,7 @@ pub fn question(site: &ClusterSite, areas: &[Area]) -> FactQuery {
 
 /// Returns the steps of all hosts that answered. A host with an objection to an area keeps its present state there,
 /// and takes part in the others.
-pub fn plan(site: &ClusterSite, areas: &[Area], seen: &AllSeen) -> SetupPlan {
+pub(crate) fn plan(site: &ClusterSite, areas: &[Area], seen: &AllSeen) -> SetupPlan {
     let mut plan = SetupPlan::default();
     let mut after = seen.clone();
     for area in areas {

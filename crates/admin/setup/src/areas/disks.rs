@@ -91,7 +91,8 @@ fn misplaced(point: &str, device: &str, disk: &DiskFacts, uuid: &str, there: &Ob
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Area, SetupPlan, plan, question};
+    use crate::plan::{SetupPlan, plan};
+    use crate::{Area, question};
     use homing_steps::{HostChange, MountState};
 
     const UP: &str = r#"

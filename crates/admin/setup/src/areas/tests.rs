@@ -1,7 +1,8 @@
 //! Tests areas on observed states, without hosts.
 
+use crate::plan::{SetupPlan, plan};
 use crate::site::{AllSeen, ClusterSite};
-use crate::{Area, SetupPlan, plan, question};
+use crate::{Area, question};
 use homing_steps::{
     Account, FileState, HomeCopyState, HomeFolder, HostChange, MountState, Observed, PathState, UnitState, block_of,
 };

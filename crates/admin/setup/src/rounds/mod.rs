@@ -9,8 +9,9 @@ mod tests;
 pub use effects::{HostFailures, SetupEffects};
 pub use round_plan::RoundPlan;
 
+use crate::plan::{SetupPlan, plan};
 use crate::site::AllSeen;
-use crate::{Area, ClusterSite, SetupPlan, plan, question};
+use crate::{Area, ClusterSite, question};
 use homing_model::{Failure, NodeSet, alike};
 use homing_steps::{ChangePhase, Lost, guarded};
 use std::collections::BTreeSet;
@@ -36,11 +37,11 @@ pub struct SetupOutcome {
 /// The cluster file has a fault.
 pub fn set_up_plan(site: &ClusterSite, areas: &[Area], effects: &mut dyn SetupEffects) -> Result<RoundPlan, Failure> {
     check_site(site)?;
-    let mut rounds = Rounds::new(site, areas, effects);
+    let mut rounds = Rounds::new(site, effects);
     let seen = rounds.look(areas);
     let mut plan = rounds.plan(areas, &seen);
-    let known = rounds.known_obstacles(&plan);
-    plan.failed.extend(known.refused.into_iter().chain(known.cut_off));
+    plan.failed.extend(rounds.refused_volumes(&plan));
+    plan.failed.extend(rounds.effects.cut_off(&plan.phases));
     Ok(plan)
 }
 
@@ -51,7 +52,7 @@ pub fn set_up_plan(site: &ClusterSite, areas: &[Area], effects: &mut dyn SetupEf
 /// changes do not last.
 pub fn set_up(site: &ClusterSite, areas: &[Area], effects: &mut dyn SetupEffects) -> Result<SetupOutcome, Failure> {
     check_site(site)?;
-    Rounds::new(site, areas, effects).run(areas)
+    Rounds::new(site, effects).run(areas)
 }
 
 fn check_site(site: &ClusterSite) -> Result<(), Failure> {
@@ -65,14 +66,6 @@ fn check_site(site: &ClusterSite) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Faults of a plan that are known before the first change.
-struct KnownObstacles {
-    /// Volumes that would be refused in the middle of the set-up.
-    refused: HostFailures,
-    /// Hosts that cannot get their packages.
-    cut_off: HostFailures,
-}
-
 /// The state of one set-up under way.
 struct Rounds<'a> {
     site: &'a ClusterSite,
@@ -81,13 +74,11 @@ struct Rounds<'a> {
     /// Volumes that could not be made. They are not tried again.
     unmade: HostFailures,
     steps: usize,
-    wants_volumes: bool,
 }
 
 impl<'a> Rounds<'a> {
-    fn new(site: &'a ClusterSite, areas: &[Area], effects: &'a mut dyn SetupEffects) -> Rounds<'a> {
-        let wants_volumes = areas.contains(&Area::Volumes);
-        Rounds { site, effects, lost: Lost::default(), unmade: Vec::new(), steps: 0, wants_volumes }
+    fn new(site: &'a ClusterSite, effects: &'a mut dyn SetupEffects) -> Rounds<'a> {
+        Rounds { site, effects, lost: Lost::default(), unmade: Vec::new(), steps: 0 }
     }
 
     fn run(mut self, areas: &[Area]) -> Result<SetupOutcome, Failure> {
@@ -143,7 +134,7 @@ impl<'a> Rounds<'a> {
         self.lost.fail(Area::Ssh.name(), failed);
         if left.iter().any(|host| !self.lost.has(host)) {
             // A change that was taken back differs from the state that was seen.
-            seen = self.look(areas);
+            return Ok(self.look(areas));
         }
         seen.extend(self.lost.unseen());
         Ok(seen)
@@ -154,29 +145,30 @@ impl<'a> Rounds<'a> {
         self.lost.leave_untaken(&mut phases);
         let silent = seen.iter().filter_map(|(host, s)| Some((host.clone(), s.as_ref().err()?.clone())));
         let failed = silent.chain(against).collect();
-        let wants_volumes = self.wants_volumes && self.unmade.is_empty();
+        let wants_volumes = areas.contains(&Area::Volumes) && self.unmade.is_empty();
         let volumes = if wants_volumes { self.effects.volumes_due(seen) } else { Vec::new() };
         RoundPlan { phases, volumes, failed, notes }
     }
 
-    fn known_obstacles(&self, plan: &RoundPlan) -> KnownObstacles {
+    /// Returns the refusals of volumes that are known before the first change.
+    fn refused_volumes(&self, plan: &RoundPlan) -> HostFailures {
         // The folders of a volume may be meant for a disk that is mounted first.
         let disks_first = plan.phases.iter().any(|phase| phase.name == Area::Disks.name());
-        let refused = self.effects.volumes_refused(&plan.volumes, disks_first);
-        KnownObstacles { refused, cut_off: self.effects.cut_off(&plan.phases) }
+        self.effects.volumes_refused(&plan.volumes, disks_first)
     }
 
     /// Stops a set-up before its first change if it could not be completed on any host.
     fn check_obstacles(&self, plan: &mut RoundPlan) -> Result<(), Failure> {
-        let known = self.known_obstacles(plan);
-        if !known.refused.is_empty() {
-            return Err(Failure::usage(refusal(&known.refused)));
+        let refused = self.refused_volumes(plan);
+        if !refused.is_empty() {
+            return Err(Failure::usage(refusal(&refused)));
         }
+        let cut_off = self.effects.cut_off(&plan.phases);
         // If others can go on, the plan names these hosts, and their own steps fail.
-        if !known.cut_off.is_empty() && known.cut_off.len() == self.site.hosts.len() {
-            return Err(Failure::system(refusal(&known.cut_off)));
+        if !cut_off.is_empty() && cut_off.len() == self.site.hosts.len() {
+            return Err(Failure::system(refusal(&cut_off)));
         }
-        plan.failed.extend(known.cut_off);
+        plan.failed.extend(cut_off);
         Ok(())
     }
 

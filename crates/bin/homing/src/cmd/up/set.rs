@@ -9,9 +9,9 @@ use clap::Parser;
 use homing_model::{Failure, NodeSet, alike, exit};
 use homing_power::PowerFacts;
 use homing_setup::{
-    Area, HostFailures, RoundPlan, SetupEffects, SetupOutcome, SiteVolume, proof, set_up, set_up_plan, unfit,
+    AllSeen, Area, HostFailures, RoundPlan, SetupEffects, SetupOutcome, SiteVolume, proof, set_up, set_up_plan, unfit,
 };
-use homing_steps::{Call, ChangePhase, Executor, FactQuery, Lost, Observed, PhaseEvent, carry_out, observe};
+use homing_steps::{Call, ChangePhase, Executor, FactQuery, Lost, PhaseEvent, carry_out, observe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ struct CheckCommand {
 }
 
 impl SetupEffects for UpSession {
-    fn look(&mut self, question: &FactQuery, hosts: &[String]) -> BTreeMap<String, Result<Observed, String>> {
+    fn look(&mut self, question: &FactQuery, hosts: &[String]) -> AllSeen {
         self.look_as_root(question, hosts)
     }
 
@@ -68,7 +68,7 @@ impl SetupEffects for UpSession {
         self.without_packages(phases)
     }
 
-    fn volumes_due(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
+    fn volumes_due(&self, seen: &AllSeen) -> Vec<SiteVolume> {
         self.due_volumes(seen)
     }
 
@@ -112,7 +112,7 @@ impl UpSession {
     }
 
     /// Queries hosts. A host where the user is not root counts as one that does not answer.
-    pub fn look_as_root(&self, question: &FactQuery, hosts: &[String]) -> BTreeMap<String, Result<Observed, String>> {
+    pub fn look_as_root(&self, question: &FactQuery, hosts: &[String]) -> AllSeen {
         let mut seen = observe(&self.executor, hosts, &FactQuery { lead: self.lead.clone(), ..question.clone() });
         for there in seen.values_mut() {
             let uid = there.as_ref().map_or(0, |there| there.uid);
@@ -244,7 +244,7 @@ impl UpSession {
 
 /// Gives hosts that do not answer because homing has switched them off that reason, with the command that switches
 /// them on.
-fn name_off(seen: &mut BTreeMap<String, Result<Observed, String>>, known: &PowerFacts) {
+fn name_off(seen: &mut AllSeen, known: &PowerFacts) {
     for (host, there) in seen.iter_mut().filter(|(_, there)| there.is_err()) {
         if let Some(reason) = switched::off_reason(known, host) {
             *there = Err(reason);

@@ -7,10 +7,8 @@ use crate::cmd::volume::change::change;
 use crate::cmd::volume::{drive, planner};
 use crate::consent::Consent;
 use homing_model::{Failure, NodeSet};
-use homing_setup::{HostFailures, SiteVolume, lacking};
-use homing_steps::Observed;
+use homing_setup::{AllSeen, HostFailures, SiteVolume, lacking};
 use homing_volume::{Drive, Spec, StorageFolder, VolumeChange, VolumeRecord, folder};
-use std::collections::BTreeMap;
 
 fn record(name: &str) -> Result<Option<VolumeRecord>, Failure> {
     VolumeRecord::load(&folder(), name)
@@ -62,7 +60,7 @@ impl UpSession {
 
     /// Returns the volumes that are not mounted where they should be, or that differ from the cluster file. Hosts
     /// that only mount a volume are left for later if they are silent or have failed.
-    pub fn due_volumes(&self, seen: &BTreeMap<String, Result<Observed, String>>) -> Vec<SiteVolume> {
+    pub fn due_volumes(&self, seen: &AllSeen) -> Vec<SiteVolume> {
         let lacking: Vec<&str> = lacking(&self.site, seen).into_iter().map(|v| v.spec.name.as_str()).collect();
         let reached = |mut volume: SiteVolume| {
             let servers = volume.spec.servers();
