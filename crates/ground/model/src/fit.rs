@@ -64,18 +64,8 @@ pub fn wrapped_command(label: &str, command: &str, columns: Option<usize>) -> St
     else {
         return format!("{label}{command}");
     };
-    let (mut lines, mut quote): (Vec<String>, Option<char>) = (vec![String::new()], None);
-    let (mut word, mut words) = (String::new(), Vec::new());
-    for c in command.chars() {
-        match (quote, c) {
-            (None, ' ') => words.push(std::mem::take(&mut word)),
-            (None, '\'' | '"') => (quote, word) = (Some(c), word + &c.to_string()),
-            (Some(open), _) if open == c => (quote, word) = (None, word + &c.to_string()),
-            _ => word.push(c),
-        }
-    }
-    words.push(word);
-    for word in words {
+    let mut lines = vec![String::new()];
+    for word in shell_words(command) {
         let last = lines.last_mut().expect("there is a first one");
         match () {
             () if last.is_empty() => *last = word,
@@ -84,6 +74,25 @@ pub fn wrapped_command(label: &str, command: &str, columns: Option<usize>) -> St
         }
     }
     label.to_string() + &lines.join(&format!(" \\\n{:indent$}", ""))
+}
+
+/// Returns the words of a command as they are written, with their quotes.
+fn shell_words(command: &str) -> Vec<String> {
+    let (mut words, mut quote, mut escaped) = (vec![String::new()], None, false);
+    for c in command.chars() {
+        match (quote, c) {
+            (None, ' ') if !escaped => {
+                words.push(String::new());
+                continue;
+            }
+            (None, '\'' | '"') if !escaped => quote = Some(c),
+            (Some(open), _) if open == c && !escaped => quote = None,
+            _ => {}
+        }
+        escaped = c == '\\' && !escaped && quote != Some('\'');
+        words.last_mut().expect("there is a first one").push(c);
+    }
+    words
 }
 
 /// Returns the column in which the further lines of a long line begin.
@@ -182,6 +191,14 @@ mod tests {
         let broken = wrapped_command("  look   ", command, Some(30));
         assert_eq!(broken, "  look   homing exec -w n1 \\\n         'a quoted word' and \\\n         more");
         assert!(longest(&broken) <= 30);
+    }
+
+    #[test]
+    fn a_quoted_word_of_a_command_stays_whole_whatever_it_quotes() {
+        for word in [r"'a '\''b c'\'' d'", r"a\ b", r#""a \" b""#, r"'a\'"] {
+            let broken = wrapped_command("", &format!("exec {word} end"), Some(4));
+            assert_eq!(broken, format!("exec \\\n{word} \\\nend"));
+        }
     }
 
     #[test]

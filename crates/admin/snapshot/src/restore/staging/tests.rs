@@ -226,7 +226,7 @@ impl TestMount {
 
 impl Drop for TestMount {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 
