@@ -4,6 +4,7 @@ use crate::Cluster;
 use homing_locate::{CandidatePaths, Finder, HostNames};
 use homing_model::{Extent, Failure, RawText, Task};
 use homing_os::say;
+use homing_place::near;
 use homing_queue::JobSpec;
 use homing_queue::plan::Piece;
 use homing_queue::several::InputLocations;
@@ -27,12 +28,6 @@ pub fn wish(spec: &mut JobSpec, inputs: &[PathBuf], only: bool) -> Result<(), Fa
             .hint("homing where FILE shows the hosts of a file; --near PATH names an input"));
     }
     Ok(())
-}
-
-/// Returns the hosts to prefer: those with at least half of the bytes that the best one has.
-fn near(bytes: BTreeMap<String, u64>) -> Vec<String> {
-    let most = bytes.values().copied().max().unwrap_or(0);
-    bytes.into_iter().filter(|(_, b)| *b > 0 && *b * 2 >= most).map(|(host, _)| host).collect()
 }
 
 /// Returns the bytes of a job's inputs by host, and the pieces of its files in the order in which it names them. Only
@@ -60,16 +55,4 @@ pub fn found(spec: &JobSpec, inputs: &[PathBuf]) -> Result<InputLocations, Failu
     let hosts = |extent: &Extent| extent.replicas.iter().map(|replica| names.of(&replica.host)).collect();
     let piece = |extent: &Extent| Piece { bytes: extent.length, hosts: hosts(extent) };
     Ok((sum, layouts.iter().flat_map(|layout| layout.extents.iter().map(piece)).collect()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_with_half_of_the_most_are_worth_a_wish() {
-        let of = |bytes: &[(&str, u64)]| near(bytes.iter().map(|(host, n)| (host.to_string(), *n)).collect());
-        assert_eq!(of(&[("a", 10), ("b", 5), ("c", 4), ("d", 0)]), ["a", "b"]);
-        assert!(of(&[("a", 0)]).is_empty() && of(&[]).is_empty());
-    }
 }

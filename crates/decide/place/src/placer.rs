@@ -4,6 +4,7 @@ use crate::class::GroupKey;
 use crate::groups::{GroupIx, Shelf, TaskGroups};
 use crate::host::{Feed, PickedTask, PlacementHost, Storage};
 use crate::mean::Mean;
+use crate::near::near;
 use crate::searches::Searches;
 use crate::serving_cost::Overlap;
 use crate::way::LinkUsage;
@@ -12,9 +13,6 @@ use hashbrown::HashMap;
 use homing_model::TaskId;
 use homing_model::links::SwitchIx;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A host that holds this share of the bytes of the best host is as good.
-const AS_GOOD: f64 = 0.95;
 
 /// Decides late: a host that requests a task has a free slot now.
 ///
@@ -363,9 +361,7 @@ impl Placer {
             let mut hosts: Vec<HostIx> = need.per_host.iter().map(|(host, _)| *host).filter(usable).collect();
             hosts.sort_unstable();
             hosts.dedup();
-            let most = hosts.iter().map(|&host| need.local(host)).max().unwrap_or(0);
-            let enough = (most as f64 * AS_GOOD) as u64;
-            holders = hosts.into_iter().filter(|&host| most > 0 && need.local(host) >= enough).collect();
+            holders = near(hosts.into_iter().map(|host| (host, need.local(host))));
         }
         let reads = need.reads();
         let kind = if reads { 0 } else { need.kind % MOST_KINDS };

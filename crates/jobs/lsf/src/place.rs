@@ -1,6 +1,8 @@
 //! `iobsub`: chooses the host of a job by the location of its data.
 
 use homing_model::hostname::HostIndex;
+use homing_place::near;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A host of the cluster.
@@ -33,20 +35,15 @@ pub enum Why {
     Inputs(u64, u64),
 }
 
-/// Chooses the host with most bytes of the named files. If no file is named, or no host has more than the server of
-/// the working directory, it is that server.
+/// Chooses the host to which the named files are near, and among several the server of the working directory. If no
+/// file is named, it is that server.
 pub fn choose(directory: Option<&str>, inputs: &BTreeMap<String, u64>) -> Option<(String, Why)> {
-    let all = inputs.values().sum();
-    let at_home = directory.and_then(|d| inputs.get(d)).copied().unwrap_or(0);
-    let best = inputs.iter().max_by_key(|(name, bytes)| (**bytes, std::cmp::Reverse(*name)));
-    match (best, directory) {
-        (Some((name, bytes)), Some(home)) if *bytes > at_home && name != home => {
-            Some((name.clone(), Why::Inputs(*bytes, all)))
-        }
-        (_, Some(home)) => Some((home.into(), Why::Directory)),
-        (Some((name, bytes)), None) if *bytes > 0 => Some((name.clone(), Why::Inputs(*bytes, all))),
-        _ => None,
+    let near = near(inputs.iter().map(|(name, bytes)| (name.as_str(), *bytes)));
+    if let Some(home) = directory.filter(|home| near.is_empty() || near.contains(home)) {
+        return Some((home.into(), Why::Directory));
     }
+    let best = near.into_iter().max_by_key(|name| (inputs[*name], Reverse(*name)))?;
+    Some((best.into(), Why::Inputs(inputs[best], inputs.values().sum())))
 }
 
 #[cfg(test)]
@@ -80,6 +77,7 @@ mod tests {
         assert_eq!(choose(Some("a"), &bytes(&[])), Some(("a".into(), Why::Directory)));
         assert_eq!(choose(Some("a"), &bytes(&[("a", 5), ("b", 9)])), Some(("b".into(), Why::Inputs(9, 14))));
         assert_eq!(choose(Some("a"), &bytes(&[("a", 9), ("b", 9)])), Some(("a".into(), Why::Directory)));
+        assert_eq!(choose(Some("a"), &bytes(&[("a", 96), ("b", 100)])), Some(("a".into(), Why::Directory)));
         assert_eq!(choose(None, &bytes(&[("b", 1)])), Some(("b".into(), Why::Inputs(1, 1))));
         assert_eq!(choose(None, &bytes(&[])), None);
     }
