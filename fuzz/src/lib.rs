@@ -147,8 +147,8 @@ pub fn lsf(bytes: &[u8]) {
     let _ = homing_lsf::env::EnvRule::parse(&text).map(|rule| rule.apply(vec![("A".into(), "b".into())]));
     let _ = (homing_lsf::choose::wanted(&text), homing_lsf::time::run_limit(&text));
     let _ = homing_lsf::tables::Show::only(&text, &[]);
-    if let Ok(asked) = homing_lsf::require::Requirement::all(&[&text]) {
-        let known = |name: &str| (name == "mem").then_some(homing_lsf::require::Value::Number(500.0));
+    if let Ok(asked) = homing_queue::require::Requirement::all(&[&text]) {
+        let known = |name: &str| (name == "mem").then_some(homing_queue::require::Value::Number(500.0));
         let _ = (asked.lacks(&known), asked.shown());
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::grammar::BSUB;
 use crate::options::{Grammar, Parsed, parse, text};
-use crate::require::{Requirement, amount};
 use crate::{env::EnvRule, line, time};
 use homing_model::RawText;
+use homing_queue::require::{Requirement, amount};
 
 /// How the terminal is connected to the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use crate::jobs::JobReport;
 use crate::options::text;
 use homing_model::RawText;
+use homing_queue::pattern_fits;
 
 /// A job id as bkill, bjobs and the others take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,26 +63,6 @@ pub fn group(text: &str) -> Result<String, String> {
 pub fn is_of(job: &JobReport, group: Option<&str>, app: Option<&str>) -> bool {
     group.is_none_or(|g| self::group(g).is_ok_and(|g| g == job.group))
         && app.is_none_or(|a| job.app.as_deref() == Some(a))
-}
-
-/// Whether a text fits a pattern: `*` is any text, other characters are literal. It backtracks to the last star only,
-/// so that it is never slow.
-pub fn pattern_fits(pattern: &str, text: &str) -> bool {
-    let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut i, mut j, mut star) = (0, 0, None);
-    while j < t.len() {
-        if p.get(i) == Some(&'*') {
-            star = Some((i, j));
-            i += 1;
-        } else if p.get(i) == Some(&t[j]) {
-            (i, j) = (i + 1, j + 1);
-        } else if let Some((at, from)) = star {
-            (i, j, star) = (at + 1, from + 1, Some((at, from + 1)));
-        } else {
-            return false;
-        }
-    }
-    p[i..].iter().all(|c| *c == '*')
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The unit of amounts of memory that are written without one: `LSF_UNIT_FOR_LIMITS` of `lsf.conf`.
 
 use crate::bsub::BsubRequest;
-use crate::require::amount;
+use homing_queue::require::amount;
 
 /// The unit if no `lsf.conf` names another, and of homing's own `lsf.conf`: that of LSF's load indices.
 pub const USUAL: &str = "MB";

@@ -88,7 +88,7 @@ pub trait Engine {
 pub fn condition(text: &str, engine: &dyn Engine) -> Result<Result<String, String>, QueueError> {
     let own = engine.own_jobs()?;
     let fitting = |pattern: &str| {
-        let fits = |job: &&Job| homing_lsf::choose::pattern_fits(pattern, &job.spec.name);
+        let fits = |job: &&Job| crate::pattern_fits(pattern, &job.spec.name);
         own.iter().filter(fits).map(|job| job.id).collect()
     };
     let is_there = |named: &String| match array::job_id(named) {

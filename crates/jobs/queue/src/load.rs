@@ -1,7 +1,7 @@
 //! Load indices under LSF's names, and the thresholds of queues.
 
 use crate::index::{Answers, Index};
-use homing_lsf::require::{Requirement, Value};
+use crate::require::{Requirement, Value};
 use homing_model::HostSample;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -105,7 +105,7 @@ pub fn thresholds(text: &str) -> Option<(Option<f64>, Option<f64>)> {
 }
 
 /// Returns the thresholds of a queue by index, for starting and for suspending. An unreadable one is none.
-pub(crate) fn all_thresholds(of_queue: &BTreeMap<String, String>) -> BTreeMap<String, (Option<f64>, Option<f64>)> {
+pub fn all_thresholds(of_queue: &BTreeMap<String, String>) -> BTreeMap<String, (Option<f64>, Option<f64>)> {
     of_queue.iter().map(|(index, text)| (index.clone(), thresholds(text).unwrap_or_default())).collect()
 }
 
@@ -182,7 +182,7 @@ mod tests {
     fn what_a_selection_names_of_this_machine_is_looked_at() {
         let mut watch = watch(&BTreeMap::new());
         let (load, own) = (watch.now().clone(), crate::host_name());
-        for name in homing_lsf::require::NAMES {
+        for name in crate::require::NAMES {
             let known = load.get(name).is_some() || load.names.contains_key(name);
             // A counter that this kernel does not have is unknown.
             assert!(known || INDICES.contains(&name), "{name} would be ignored");

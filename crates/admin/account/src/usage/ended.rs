@@ -3,7 +3,8 @@
 use crate::usage::{books, use_of, use_of_booked};
 use homing_lsf::account::JobAccounting;
 use homing_lsf::jobs::JobReport as Row;
-use homing_queue::{Engine, Job, QueueError, rows};
+use homing_lsf::rows;
+use homing_queue::{Engine, Job, QueueError};
 use homing_report::JobUse;
 use homing_slurm::Booked;
 use std::collections::{BTreeMap, HashMap};

@@ -1,7 +1,7 @@
 //! A queue, as the cluster file has it.
 
 use super::Windows;
-use homing_lsf::require::Requirement;
+use crate::require::Requirement;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use super::comment::{comment, plain};
 use super::{ending, several};
 use crate::job::Style;
+use crate::require::Requirement;
 use crate::{JobSpec, Private};
-use homing_lsf::require::Requirement;
 use homing_model::resource::PARTS;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};

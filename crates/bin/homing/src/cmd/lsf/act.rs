@@ -2,10 +2,11 @@
 
 use super::{Refusal, lsf_refusal, options, own_name};
 use homing_lsf::choose::{self, JobSelector};
+use homing_lsf::deed::Deed;
 use homing_lsf::grammar::{BKILL, BREQUEUE, BSTOP};
 use homing_lsf::selection::nothing;
 use homing_model::RawText;
-use homing_queue::{Deed, Engine, Job, array};
+use homing_queue::{Engine, Job, array};
 
 /// Ends jobs, or sends them a signal.
 pub fn bkill(words: &[RawText]) -> Result<i32, Refusal> {

@@ -7,10 +7,11 @@ use homing_lsf::fields::{FIELDS, value};
 use homing_lsf::grammar::{BHIST, BJOBS};
 use homing_lsf::jobs::{self, Folding, JobReport as Row};
 use homing_lsf::options::Parsed;
+use homing_lsf::rows;
 use homing_lsf::selection::Selection;
 use homing_lsf::tables::rule;
 use homing_model::RawText;
-use homing_queue::{Engine, Job, rows};
+use homing_queue::{Engine, Job};
 use jiff::tz::TimeZone;
 
 /// Returns how the long form is folded, if it is requested.

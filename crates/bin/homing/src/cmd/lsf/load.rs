@@ -5,14 +5,15 @@ use crate::cluster::Cluster;
 use homing_lsf::columns::{Columns, Field};
 use homing_lsf::grammar::{BHOSTS, BQUEUES, BUSERS, LSHOSTS};
 use homing_lsf::options::{Parsed, text};
-use homing_lsf::require::Requirement;
+use homing_lsf::queues;
 use homing_lsf::table_fields::{HOST, QUEUE, of_host, of_queue};
 use homing_lsf::tables::{self as shown, BatchHost, Queue};
 use homing_model::RawText;
 use homing_os::names::is_here;
+use homing_queue::Engine;
 use homing_queue::index::Index;
 use homing_queue::plan::Config;
-use homing_queue::{Engine, tables};
+use homing_queue::require::Requirement;
 
 /// Refuses a queue that the configuration does not have.
 pub fn check_queues<'a>(config: &Config, mut names: impl Iterator<Item = &'a str>) -> Result<(), Refusal> {
@@ -32,7 +33,7 @@ pub fn bqueues(words: &[RawText]) -> Result<i32, Refusal> {
         .queues
         .keys()
         .filter(|n| asked.is_empty() || asked.contains(n))
-        .map(|n| tables::queue(&config, n, &jobs))
+        .map(|n| queues::queue(&config, n, &jobs))
         .collect();
     found.sort_by_key(|q| std::cmp::Reverse(q.priority));
     if let Some(text) = chosen(&parsed, "bqueues", &QUEUE, &found, &|field, q| of_queue(field, q))? {
@@ -98,7 +99,7 @@ pub fn busers(words: &[RawText]) -> Result<i32, Refusal> {
     };
     users.sort();
     users.dedup();
-    print(&shown::users(&users.iter().map(|user| tables::user(user, &config, &jobs)).collect::<Vec<_>>()))
+    print(&shown::users(&users.iter().map(|user| queues::user(user, &config, &jobs)).collect::<Vec<_>>()))
 }
 
 /// Returns the engine's hosts with their slots: the named ones, or all.
@@ -110,7 +111,7 @@ fn hosts(engine: &dyn Engine, asked: &[String]) -> Result<Vec<BatchHost>, Refusa
     let jobs = engine.jobs()?;
     let own = homing_queue::host_name();
     let chosen = machines.iter().filter(|m| asked.is_empty() || asked.contains(&m.name));
-    Ok(chosen.map(|m| tables::host(m, &jobs, &own)).collect())
+    Ok(chosen.map(|m| queues::host(m, &jobs, &own)).collect())
 }
 
 /// Lists hosts with their slots.
@@ -122,7 +123,7 @@ pub fn bhosts(words: &[RawText]) -> Result<i32, Refusal> {
     let requirement = requirement(&parsed)?;
     if parsed.has("l") || requirement.is_some() {
         add_load(&mut found);
-        found.retain(|h| requirement.as_ref().is_none_or(|r| tables::fits(r, h)));
+        found.retain(|h| requirement.as_ref().is_none_or(|r| queues::fits(r, h)));
     }
     if let Some(text) = chosen(&parsed, "bhosts", &HOST, &found, &|field, h| of_host(field, h))? {
         return print(&text);
@@ -223,14 +224,14 @@ pub fn never(requirement: &Requirement, host: Option<&str>) -> Result<Option<(St
             _ => return Ok(None),
         },
     };
-    Ok(tables::never(requirement, &facts))
+    Ok(queues::never(requirement, &facts))
 }
 
 /// Returns the hosts that meet a requirement, with their load: all hosts if none is named.
 pub fn loaded(asked: &[String], requirement: Option<&Requirement>) -> Result<Vec<BatchHost>, Refusal> {
     let mut found = hosts(super::engine()?.as_ref(), asked)?;
     add_load(&mut found);
-    found.retain(|h| requirement.is_none_or(|r| tables::fits(r, h)));
+    found.retain(|h| requirement.is_none_or(|r| queues::fits(r, h)));
     Ok(found)
 }
 

@@ -4,9 +4,9 @@
 use super::{Refusal, load, lsf_refusal, options};
 use homing_lsf::grammar::LSRUN;
 use homing_lsf::options::text;
-use homing_lsf::require::Requirement;
 use homing_model::RawText;
 use homing_model::text::quoted;
+use homing_queue::require::Requirement;
 use std::ffi::OsStr;
 use std::process::Command;
 

@@ -3,8 +3,9 @@
 use super::{Refusal, lsf_refusal, options, own_name};
 use homing_lsf::choose::{name_fits, wanted};
 use homing_lsf::grammar::BPEEK;
+use homing_lsf::rows;
 use homing_model::RawText;
-use homing_queue::{Followed, Job, JobElement, rows, until_over};
+use homing_queue::{Followed, Job, JobElement, until_over};
 
 /// Prints the output; with `-f` until the job ends.
 pub fn run(words: &[RawText]) -> Result<i32, Refusal> {

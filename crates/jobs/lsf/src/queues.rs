@@ -1,12 +1,12 @@
 //! Queues and hosts of an engine as LSF's tables show them, and LSF's requirements on them.
 
-use crate::control::{ControlOrder, Target};
-use crate::load::all_thresholds;
-use crate::plan::Config;
-use crate::{ElementState, Job, JobElement, Machine};
-use homing_lsf::require::{Requirement, Value};
-use homing_lsf::tables::{BatchHost, Queue, UserSlots};
+use crate::tables::{BatchHost, Queue, UserSlots};
 use homing_model::HostFacts;
+use homing_queue::all_thresholds;
+use homing_queue::control::{ControlOrder, Target};
+use homing_queue::plan::Config;
+use homing_queue::require::{Requirement, Value};
+use homing_queue::{ElementState, Job, JobElement, Machine};
 
 /// Counts the slots of jobs: all, waiting, running, stopped.
 pub fn counted<'a>(jobs: impl Iterator<Item = &'a Job>) -> [u32; 4] {

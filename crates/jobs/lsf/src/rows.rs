@@ -1,11 +1,11 @@
 //! Jobs of an engine as LSF's tables show them.
 
-use crate::load::all_thresholds;
-use crate::plan::Block;
-use crate::terminal::ATTACH;
-use crate::{ElementState, Engine, Job, JobElement, JobSpec, QueueError, Share};
-use homing_lsf::jobs::JobReport as Row;
+use crate::jobs::JobReport as Row;
 use homing_model::{Command, NodeSet, RawText};
+use homing_queue::all_thresholds;
+use homing_queue::plan::Block;
+use homing_queue::terminal::ATTACH;
+use homing_queue::{ElementState, Engine, Job, JobElement, JobSpec, QueueError, Share};
 use homing_slurm::Booked;
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ pub fn add_homes(jobs: &[Job], rows: &mut [Row]) {
 pub fn add_details(engine: &dyn Engine, jobs: &[Job], rows: &mut [Row]) -> Result<(), QueueError> {
     let config = engine.config()?;
     let by_id: HashMap<u64, &Job> = jobs.iter().map(|job| (job.id, job)).collect();
-    let (here, is_here) = (crate::host_name(), |part: &JobElement, here: &str| {
+    let (here, is_here) = (homing_queue::host_name(), |part: &JobElement, here: &str| {
         part.state.is_running() && part.start.as_ref().is_some_and(|start| start.host == here)
     });
     for row in rows {
@@ -126,7 +126,7 @@ fn command(job: &Job) -> String {
 
 /// Returns the reasons that are in the records.
 fn reasons(part: &JobElement) -> Vec<String> {
-    let told = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(crate::report::term);
+    let told = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(homing_queue::report::term);
     let lost = (part.state == ElementState::Lost)
         .then(|| "interrupted by a restart of the machine or a kill of its keeper".to_string());
     let stopped = match (part.state, &part.stopped_by) {
@@ -184,7 +184,7 @@ fn reason(block: &Block) -> String {
 }
 
 /// Formats `[1-3,7]%2`.
-fn array(of: &crate::array::Array) -> String {
+fn array(of: &homing_queue::array::Array) -> String {
     let limit = of.limit.map_or(String::new(), |l| format!("%{l}"));
     format!("[{}]{limit}", of.folded())
 }

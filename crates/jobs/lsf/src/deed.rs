@@ -1,9 +1,10 @@
 //! Carries out LSF's verbs `bkill`, `bstop`, `bresume` and `brequeue`, and chooses the jobs that they mean.
 
-use crate::{ElementState, Engine, Job, QueueError, rows, until_over};
-use homing_lsf::choose::{self, JobSelector};
-use homing_lsf::jobs::JobReport as Row;
-use homing_lsf::options::Parsed;
+use crate::choose::{self, JobSelector};
+use crate::jobs::JobReport as Row;
+use crate::options::Parsed;
+use crate::rows;
+use homing_queue::{ElementState, Engine, Job, QueueError, until_over};
 use std::time::{Duration, Instant};
 
 /// How long a requeue waits for the keeper. A keeper writes the end of its job before it releases the job's lock, and
@@ -173,10 +174,10 @@ fn requeue(engine: &dyn Engine, job: &Job, index: Option<u32>, which: &Which) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::array::Array;
-    use crate::{JobElement, JobSpec};
-    use homing_lsf::grammar::{BKILL, BREQUEUE};
-    use homing_lsf::options::parse;
+    use crate::grammar::{BKILL, BREQUEUE};
+    use crate::options::parse;
+    use homing_queue::array::Array;
+    use homing_queue::{JobElement, JobSpec};
 
     fn job(id: u64, name: &str, states: &[ElementState]) -> Job {
         let array = (states.len() > 1).then(|| Array { indices: (1..=states.len() as u32).collect(), limit: None });

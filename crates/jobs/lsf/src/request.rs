@@ -1,10 +1,10 @@
 //! Makes a job of the queue from a request of `bsub`: its queue, its name and its command. Errors are in LSF's words.
 
-use crate::array::{self, Array};
-use crate::plan::Config;
-use homing_lsf::bsub::{BsubRequest, Interactive, default_name};
+use crate::bsub::{BsubRequest, Interactive, default_name};
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
+use homing_queue::array::{self, Array};
+use homing_queue::plan::Config;
 
 /// Returns the queue, and whether it is a default; `usual` is the one that the user's environment names.
 pub fn queue_of(
@@ -97,7 +97,7 @@ pub fn in_login_shell(script: &RawText, shell: Option<&RawText>) -> Result<RawTe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Queue;
+    use homing_queue::plan::Queue;
 
     #[test]
     fn the_first_queue_that_is_there_is_taken_and_one_that_is_closed_is_not() {
