@@ -1,5 +1,5 @@
 //! The hosts that a batch system gave to the job in which this process runs, from the variables and files that the
-//! system set. Slurm's are `homing_slurm::Allocation`, since workers become steps of the job there.
+//! system set. Slurm's are `homing_scheduler::Allocation`, since workers become steps of the job there.
 
 use super::{Cluster, with_slots};
 use homing_launch::HostPlan;

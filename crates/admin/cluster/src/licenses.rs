@@ -8,7 +8,8 @@ use homing_locate::Finder;
 use homing_model::Failure;
 use homing_os::say;
 use homing_queue::JobSpec;
-use homing_slurm::{License, Seat};
+use homing_scheduler::Seat;
+use homing_scheduler::slurm::License;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ use homing_queue::all_thresholds;
 use homing_queue::plan::Block;
 use homing_queue::terminal::ATTACH;
 use homing_queue::{ElementState, Engine, Job, JobElement, JobSpec, QueueError, Share};
-use homing_slurm::Booked;
+use homing_scheduler::slurm::Booked;
 use std::collections::HashMap;
 
 /// Returns the row of one element.

@@ -53,7 +53,7 @@ impl From<QueueError> for Failure {
         match error {
             QueueError::NotFound(_) => Failure::usage(error).hint("homing jobs -a"),
             QueueError::Request(_) => Failure::usage(error),
-            QueueError::Program(said) => match homing_slurm::advice(&said) {
+            QueueError::Program(said) => match homing_scheduler::slurm::advice(&said) {
                 Some(advice) => Failure::system(said).hint(advice),
                 None => Failure::system(said),
             },

@@ -4,7 +4,7 @@ use crate::plan::{HostRoom, Piece, by_parts, by_rank};
 use crate::{Engine, Job, JobSpec, Machine};
 use homing_model::Failure;
 use homing_os::say;
-use homing_slurm::SlurmNode;
+use homing_scheduler::BatchNode;
 use std::collections::BTreeMap;
 
 /// The number of slots, and how they may be spread.
@@ -170,9 +170,9 @@ fn by_parts_of_slurm(spec: &mut JobSpec, wanted: &SlotRequest, around: &Around) 
             return Ok(());
         }
     };
-    let nodes = homing_slurm::ask::nodes(Some(&spec.queue)).map_err(|e| e.to_string())?;
-    let of = |node: &SlurmNode| bytes.iter().filter(|(host, _)| node.is_called(host)).map(|(_, bytes)| bytes).sum();
-    let room = |node: &SlurmNode| HostRoom {
+    let nodes = homing_scheduler::slurm::ask::nodes(Some(&spec.queue)).map_err(|e| e.to_string())?;
+    let of = |node: &BatchNode| bytes.iter().filter(|(host, _)| node.is_called(host)).map(|(_, bytes)| bytes).sum();
+    let room = |node: &BatchNode| HostRoom {
         host: node.name.clone(),
         slots: node.cpus,
         requested: node.cpus.saturating_sub(node.idle_cpus),

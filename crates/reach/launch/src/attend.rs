@@ -3,7 +3,7 @@
 use crate::channel_child::Witness;
 use crate::end::Left;
 use crate::wire::{FromWorker, HEARTBEAT_S, HOST_LOST_S, ToWorker};
-use crate::{Channel, ChannelChild, HostPlan, LaunchError, Obituary, Options, SlurmEnd, Via};
+use crate::{BatchEnd, Channel, ChannelChild, HostPlan, LaunchError, Obituary, Options, Via};
 use homing_model::HostFacts;
 use serde::Serialize;
 use std::fmt::Debug;
@@ -44,7 +44,7 @@ pub enum HostEvent {
         /// For people.
         reason: String,
         /// How Slurm ended it, if Slurm did.
-        fate: Option<SlurmEnd>,
+        fate: Option<BatchEnd>,
     },
 }
 

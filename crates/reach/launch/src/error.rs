@@ -192,19 +192,23 @@ pub enum LaunchError {
         /// The error of the last try.
         last: Box<LaunchError>,
     },
-    /// Slurm gave no worker.
-    #[error("host {host}: Slurm granted no worker: {said}")]
-    Slurm {
+    /// A batch system gave no worker.
+    #[error("host {host}: {system} granted no worker: {message}")]
+    Ungranted {
         /// The host.
         host: String,
-        /// The message of srun.
-        said: String,
+        /// The batch system.
+        system: &'static str,
+        /// Its message.
+        message: String,
     },
-    /// The run ended before Slurm granted a worker.
-    #[error("host {host}: the run ended before Slurm granted a worker")]
+    /// The run ended before a batch system granted a worker.
+    #[error("host {host}: the run ended before {system} granted a worker")]
     NotNeeded {
         /// The host.
         host: String,
+        /// The batch system.
+        system: &'static str,
     },
     /// Its hello was not valid.
     #[error("host {host}: {source}")]

@@ -15,6 +15,7 @@
 
 mod attempts;
 mod attend;
+mod batch;
 mod bootstrap;
 mod branch;
 mod carrier;
@@ -28,22 +29,21 @@ mod payload;
 mod resolve;
 mod rouse;
 mod silence;
-mod slurm;
 mod window;
 pub mod wire;
 
 pub use attempts::{Attempt, Attempts, MOST_LOSSES, lose};
 pub use attend::{HostEvent, attend};
+pub use batch::{BatchSeat, Obituary, Stop};
 pub use branch::{BranchMember, LEADER, WIDTH, attend_all, beside_the_tree, branches, from_here, serve};
 pub use channel_child::ChannelChild;
 pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
-pub use homing_slurm::SlurmEnd;
+pub use homing_scheduler::BatchEnd;
 pub use links::{HostLink, HostLinks, HostNews};
 pub use payload::{Carried, program_hash};
 pub use resolve::refuse_unknown;
 pub use rouse::{Asleep, SwitchCommand};
-pub use slurm::{Obituary, SlurmSeat, Stop, wanted_empty};
 pub use window::FAN_OUT;
 
 use carrier::Carrier;
@@ -73,8 +73,8 @@ pub enum Via {
         /// The destination for `ssh`: a host, an alias of its configuration, or `user@host`.
         target: String,
     },
-    /// A Slurm job of its own, or a step of a job, through `srun`.
-    Slurm(Box<SlurmSeat>),
+    /// A job of a batch system, or a part of the job around this process.
+    Batch(Box<BatchSeat>),
 }
 
 /// A host to use.
@@ -179,7 +179,7 @@ pub struct Channel {
     pub from: Box<dyn BufRead + Send>,
     /// Handle of the process behind the channel; it ends that process.
     pub keeper: ChannelChild,
-    /// Reports how Slurm ended the worker, for a channel through Slurm.
+    /// Reports how a batch system ended the worker, for a channel through it.
     pub obituary: Option<Obituary>,
 }
 
@@ -204,7 +204,7 @@ fn open_one(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
     match via {
         Via::Local => open_child(host, None, options),
         Via::Ssh { target } => open_child(host, Some(target), options),
-        Via::Slurm(seat) => slurm::open(host, seat, options),
+        Via::Batch(seat) => batch::open(host, seat, options),
     }
 }
 

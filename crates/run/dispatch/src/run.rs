@@ -105,7 +105,12 @@ pub fn run<L: Listener>(settings: RunSettings, listener: &mut L) -> Result<i32, 
     let (window, more) = channel();
     let stop = Arc::new(AtomicBool::new(false));
     let all = settings.hosts.iter().chain(&settings.spares);
-    let nodes: Vec<String> = all.filter(|h| matches!(h.via, Via::Slurm(_))).map(|h| h.name.clone()).collect();
+    let (mut nodes, mut system) = (Vec::new(), None);
+    for host in all {
+        if let Via::Batch(seat) = &host.via {
+            (nodes, system) = ([nodes, vec![host.name.clone()]].concat(), Some(seat.system));
+        }
+    }
     let (hosts, notes) = (queue.clone(), queue.clone());
     let tell = move |at, heard| hosts.send(Arrival::Host(at, heard)).is_ok();
     let note = move |text| drop(notes.send(Arrival::Note(text)));
@@ -118,8 +123,8 @@ pub fn run<L: Listener>(settings: RunSettings, listener: &mut L) -> Result<i32, 
     if let Some(later) = settings.later {
         feed(later(turns), queue.clone(), credits, stop.clone(), false).map_err(DispatchError::Thread)?;
     }
-    if !nodes.is_empty() {
-        watch_nodes(nodes, queue.clone()).map_err(DispatchError::Thread)?;
+    if let Some(system) = system {
+        watch_nodes(system, nodes, queue.clone()).map_err(DispatchError::Thread)?;
     }
     let stdout = OutputTerminal::new(rustix::stdio::stdout(), &settings.terminal);
     let stdout = io::BufWriter::with_capacity(64 << 10, stdout);
@@ -214,7 +219,7 @@ impl<L: Listener> Shell<'_, L> {
                 self.core.expect_hosts(self.still_connecting());
                 self.name_the_connecting(started.elapsed());
                 self.tell_of_hosts(false)?;
-                self.tend_slurm(started.elapsed());
+                self.tend_grants(started.elapsed());
                 // A write would fail too, but with output grouped by task there may be no write for hours.
                 if self.printer.waits() && stdout_is_unread() {
                     self.core.nobody_reads();
@@ -261,7 +266,7 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn name_the_connecting(&mut self, elapsed: Duration) {
-        // Requests that Slurm queues may be granted only after an hour.
+        // Requests that a batch system queues may be granted only after an hour.
         let hosts = self.links.pending().filter(|plan| matches!(plan.via, Via::Ssh { .. }));
         self.core.connecting(hosts.map(|plan| plan.name.as_str()), elapsed.as_micros() as u64, HOMES);
     }

@@ -1,4 +1,5 @@
-//! The senders to the coordinator's queue: workers, Slurm's nodes, the source. They only move messages into it.
+//! The senders to the coordinator's queue: workers, the nodes of a batch system, the source. They only move messages into
+//! it.
 
 use crate::admission::StorageIx;
 use crate::settings::Incoming;
@@ -8,6 +9,7 @@ use homing_model::FileChange;
 use homing_os::threads::begin;
 use homing_os::threads::lock;
 use homing_place::HostIx;
+use homing_scheduler::System;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
@@ -15,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// The interval of checks: short enough to leave a drained node soon, long enough for a busy slurmctld.
+/// The interval of checks: short enough to leave a drained node soon, long enough for a busy daemon.
 const LOOK_AT_NODES: Duration = Duration::from_secs(10);
 
 /// A message to the coordinator.
@@ -58,12 +60,12 @@ pub(crate) fn look_again(
     begin(look).map(drop)
 }
 
-/// Checks every 10 s whether Slurm's nodes are drained while the run uses them.
-pub(crate) fn watch_nodes(names: Vec<String>, queue: SyncSender<Arrival>) -> io::Result<()> {
+/// Checks every 10 s whether nodes are drained while the run uses them.
+pub(crate) fn watch_nodes(system: System, names: Vec<String>, queue: SyncSender<Arrival>) -> io::Result<()> {
     let watch = move || {
         loop {
             thread::sleep(LOOK_AT_NODES);
-            let found = homing_launch::wanted_empty(&names);
+            let found = system.words().wanted_empty(&names);
             if !found.is_empty() && queue.send(Arrival::WantedEmpty(found)).is_err() {
                 return;
             }

@@ -6,7 +6,7 @@ use homing_lsf::jobs::JobReport as Row;
 use homing_lsf::rows;
 use homing_queue::{Engine, Job, QueueError};
 use homing_report::JobUse;
-use homing_slurm::Booked;
+use homing_scheduler::slurm::Booked;
 use std::collections::{BTreeMap, HashMap};
 
 /// The period for which Slurm's accounting is queried, ns: a week, as this machine's queue keeps jobs.

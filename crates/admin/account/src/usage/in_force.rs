@@ -59,10 +59,10 @@ impl Serves {
 /// Returns the servers whose jobs Slurm counts, if Slurm answers.
 fn licensed(cluster: &Cluster, notes: &mut Vec<String>) -> Vec<Serves> {
     let servers = cluster.servers();
-    if !homing_slurm::ask::is_configured() || servers.values().all(|server| server.license.is_none()) {
+    if !homing_scheduler::slurm::ask::is_configured() || servers.values().all(|server| server.license.is_none()) {
         return Vec::new();
     }
-    let all = homing_slurm::ask::licenses().unwrap_or_else(|why| {
+    let all = homing_scheduler::slurm::ask::licenses().unwrap_or_else(|why| {
         notes.push(why.to_string());
         Vec::new()
     });

@@ -5,7 +5,7 @@ use crate::usage::UsageLine;
 use homing_model::{Command, NodeSet};
 use homing_queue::{Engine, Job, JobElement, Machine, QueueError};
 use homing_report::{JobUse, UsageKey, Used, program};
-use homing_slurm::Booked;
+use homing_scheduler::slurm::Booked;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub fn books(engine: &dyn Engine, all: bool, since_ns: i64) -> Option<Vec<Booked
     if engine.name() != "slurm" {
         return None;
     }
-    let mut books = homing_slurm::ask::books(age(since_ns), all).ok()?;
+    let mut books = homing_scheduler::slurm::ask::books(age(since_ns), all).ok()?;
     // sacct shows root the jobs of all users in any case.
     let own = homing_queue::user_name(homing_queue::uid());
     books.retain(|job| (all || job.user == own) && job.end_s.saturating_mul(SECOND_NS) >= since_ns);

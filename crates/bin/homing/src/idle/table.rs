@@ -62,9 +62,9 @@ const INPUT: &[&str] = &[
     "seqreplace",
     "slotreplace",
 ];
-/// Options that are passed on to Slurm.
-const SLURM: &[&str] =
-    &["partition", "account", "qos", "time", "reservation", "cpus_per_task", "mem_per_task", "slurm_arg"];
+/// Options that are passed on to a batch system.
+const BATCH: &[&str] =
+    &["partition", "account", "qos", "time", "reservation", "cpus_per_task", "mem_per_task", "batch_arg"];
 const OF_A_BATCH: &[&str] = &[
     "words",
     "output",
@@ -105,15 +105,15 @@ pub const TABLE: &[IdleOptions] = &[
     },
     IdleOptions {
         commands: RUNS,
-        options: SLURM,
+        options: BATCH,
         when: &[Is("on", &["local", "ssh"])],
-        instead: "--on slurm; 'cpus' and 'memory' of a line in a task file hold everywhere",
+        instead: "--on slurm or --on lsf; 'cpus' and 'memory' of a line in a task file hold everywhere",
     },
     IdleOptions {
         commands: RUNS,
-        options: SLURM,
+        options: BATCH,
         when: &[With(&["sshlogin", "sshloginfile"])],
-        instead: "--on slurm, without --sshlogin",
+        instead: "--on slurm or --on lsf, without --sshlogin",
     },
     IdleOptions {
         commands: RUNS,

@@ -8,7 +8,7 @@ use crate::{JobSpec, Private};
 use homing_model::resource::PARTS;
 use homing_model::text::quoted;
 use homing_model::{Command, RawText};
-use homing_slurm::SlurmNode;
+use homing_scheduler::BatchNode;
 use std::collections::BTreeMap;
 
 /// Reduces the hosts that a job should be near to a request that this Slurm can express; returns a note for the user.
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 /// nodes at once).
 pub(super) fn fit(
     spec: &mut JobSpec,
-    nodes: &[SlurmNode],
+    nodes: &[BatchNode],
     features: &BTreeMap<String, Vec<String>>,
 ) -> Result<Option<String>, String> {
     let wanted = std::mem::take(&mut spec.near);
-    let fits = |n: &&SlurmNode| wanted.iter().any(|host| n.is_called(host));
-    let known: Vec<&SlurmNode> = nodes.iter().filter(fits).collect();
+    let fits = |n: &&BatchNode| wanted.iter().any(|host| n.is_called(host));
+    let known: Vec<&BatchNode> = nodes.iter().filter(fits).collect();
     let usable: Vec<String> = known.iter().filter(|n| n.is_usable(false)).map(|n| n.name.clone()).collect();
     if usable.is_empty() {
         let what = if known.is_empty() { "is a node of this partition" } else { "can be used now" };
@@ -88,7 +88,7 @@ pub(super) fn words(spec: &JobSpec, dependency: Option<&str>) -> Vec<String> {
         (None, None) => {}
     }
     if spec.gpu_parts > 0 {
-        add("gres", homing_slurm::gres(spec.gpu_parts.div_ceil(PARTS)));
+        add("gres", homing_scheduler::slurm::gres(spec.gpu_parts.div_ceil(PARTS)));
     }
     for (name, file) in [("input", &spec.stdin), ("output", &spec.stdout), ("error", &spec.stderr)] {
         if let Some(file) = file {
@@ -197,7 +197,7 @@ export HOMING_JOB HOMING_JOB_INDEX LSB_JOBID LSB_JOBINDEX LSB_QUEUE LSB_MCPU_HOS
 #[cfg(test)]
 mod tests {
     use super::*;
-    use homing_slurm::parse_nodes;
+    use homing_scheduler::slurm::parse_nodes;
 
     fn spec() -> JobSpec {
         let text = r#"{"v":1,"user":"u","submit_ns":0,"from":"h","cwd":"/w","command":{"shell":"sort 'a b' > c"},

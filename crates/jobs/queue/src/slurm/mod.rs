@@ -16,7 +16,8 @@ use crate::engine::{Engine, Machine};
 use crate::plan::{Block, Config, Queue};
 use crate::state::ElementState;
 use crate::{Amend, Job, JobElement, JobSpec, Private, QueueError};
-use homing_slurm::{SlurmNode, ask};
+use homing_scheduler::BatchNode;
+use homing_scheduler::slurm::ask;
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -25,12 +26,12 @@ use std::time::Duration;
 #[derive(Default)]
 pub struct Slurm;
 
-fn failed(error: ask::AskError) -> QueueError {
+fn failed(error: homing_scheduler::AskError) -> QueueError {
     QueueError::Program(error.to_string())
 }
 
 fn order(doing: &'static str, words: &[&str]) -> Result<String, QueueError> {
-    ask::command(doing, words, &[], None).map_err(failed)
+    homing_scheduler::command(doing, words, &[], None).map_err(failed)
 }
 
 /// Returns `12` or `12_3`, as Slurm writes it.
@@ -87,7 +88,7 @@ impl Engine for Slurm {
 
     fn machines(&self) -> Result<Vec<Machine>, QueueError> {
         let nodes = ask::nodes(None).map_err(failed)?;
-        let machine = |n: SlurmNode| Machine {
+        let machine = |n: BatchNode| Machine {
             open: n.is_usable(false),
             name: n.name,
             slots: Some(n.cpus),
@@ -113,7 +114,8 @@ impl Engine for Slurm {
         let words = batch::words(spec, dependency.as_deref());
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let script = batch::script(spec, private);
-        let said = ask::command("submitting the job", &words, &script, Some(&private.env)).map_err(failed)?;
+        let said =
+            homing_scheduler::command("submitting the job", &words, &script, Some(&private.env)).map_err(failed)?;
         // `12` or `12;cluster`.
         let id = said.trim().lines().last().and_then(|l| l.split(';').next()?.parse().ok());
         id.ok_or_else(|| QueueError::Program(format!("sbatch printed no job ID, but {said:?}")))

@@ -11,7 +11,7 @@ use crate::{Job, JobElement, JobSpec};
 use homing_lease as lease;
 use homing_model::exit::USAGE;
 use homing_model::{Command, RawText};
-use homing_slurm::{License, taken};
+use homing_scheduler::slurm::{License, taken};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

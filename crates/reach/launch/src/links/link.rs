@@ -3,7 +3,7 @@
 
 use crate::silence::Silence;
 use crate::wire::{FromWorker, HOST_LOST_S, ToWorker, WireError};
-use crate::{ChannelChild, HostEvent, HostPlan, LaunchError, SlurmEnd};
+use crate::{BatchEnd, ChannelChild, HostEvent, HostPlan, LaunchError};
 use homing_model::HostFacts;
 use std::ops::{Deref, DerefMut};
 use std::sync::mpsc::Sender;
@@ -25,9 +25,9 @@ pub enum HostNews {
     Cut(String),
     /// Like `Cut`, but the host may be well: another link may replace it at once.
     Astray(String),
-    /// No task runs there any more, or its worker's lease is over. May come twice; the second time with Slurm's
+    /// No task runs there any more, or its worker's lease is over. May come twice; the second time with a batch system's
     /// reason.
-    Lost(String, Option<SlurmEnd>),
+    Lost(String, Option<BatchEnd>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::*;
 use crate::channel_child::Led;
 use crate::end::{ChannelEnd, Left};
 use crate::wire::{FromWorker, ToWorker};
-use crate::{ChannelChild, SlurmEnd};
+use crate::{BatchEnd, ChannelChild};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 
@@ -67,7 +67,7 @@ fn words() -> HostEvent {
 }
 
 fn refused() -> HostEvent {
-    HostEvent::Refused(LaunchError::NotNeeded { host: "n1".into() })
+    HostEvent::Refused(LaunchError::NotNeeded { host: "n1".into(), system: "Slurm" })
 }
 
 /// Returns a short text for an event.
@@ -159,7 +159,7 @@ fn a_host_that_is_silent_is_lost_and_not_heard_any_more() {
 fn what_slurm_says_of_its_end_counts_more() {
     let mut world = world(&["n1"]);
     let _from = world.up(0);
-    let fate = Some(SlurmEnd { text: "Slurm ended job 7: CANCELLED".into(), counts: false, ask_again: false });
+    let fate = Some(BatchEnd { text: "Slurm ended job 7: CANCELLED".into(), counts: false, ask_again: false });
     assert_eq!(
         world.handle_event(0, HostEvent::Gone { reason: "status 143".into(), fate }),
         "lost: Slurm ended job 7: CANCELLED"

@@ -24,7 +24,7 @@ pub struct ServerSection {
 
 fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let name = String::deserialize(from)?;
-    match homing_slurm::is_license(&name) {
+    match homing_scheduler::slurm::is_license(&name) {
         true => Ok(Some(name)),
         false => Err(serde::de::Error::custom(format!("license = {name:?} is not a valid name of a Slurm licence"))),
     }

@@ -20,7 +20,7 @@ pub fn run(checks: &[&HostCheck], deadline: Duration) -> Result<i32, Failure> {
     let node = std::env::var("SLURMD_NODENAME")
         .unwrap_or_else(|_| homing_model::hostname::short(&homing_queue::host_name()).into());
     let words = ["sinfo", "--noheader", "--Node", "--nodes", &node, "--format", "%T|%E"];
-    let said = homing_slurm::ask::command("reading the state of this node from Slurm", &words, &[], None)
+    let said = homing_scheduler::command("reading the state of this node from Slurm", &words, &[], None)
         .map_err(Failure::system)?;
     let (state, reason) = said.lines().next().and_then(|line| line.split_once('|')).unwrap_or_default();
     let unknown = gathered.unknown(checks);
@@ -29,7 +29,7 @@ pub fn run(checks: &[&HostCheck], deadline: Duration) -> Result<i32, Failure> {
         let name = format!("NodeName={node}");
         let words: Vec<&str> =
             ["scontrol", "update", &name].into_iter().chain(change.iter().map(String::as_str)).collect();
-        homing_slurm::ask::command("updating this node in Slurm", &words, &[], None).map_err(Failure::system)?;
+        homing_scheduler::command("updating this node in Slurm", &words, &[], None).map_err(Failure::system)?;
         println!("{node}: {}", change.join(" "));
     }
     let status = told.first().map_or(0, |f| if f.code.severity == homing_check::Severity::Error { 2 } else { 1 });

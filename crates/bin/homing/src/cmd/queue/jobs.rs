@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<i32, Failure> {
 /// runs.
 fn workers(is_slurm: bool) -> BTreeSet<String> {
     let runs = if is_slurm { homing_journal::names(&homing_journal::root()) } else { Vec::new() };
-    runs.iter().map(|run| homing_slurm::job_name(run)).collect()
+    runs.iter().map(|run| homing_scheduler::job_name(run)).collect()
 }
 
 /// Returns the number of elements of an array in each state.

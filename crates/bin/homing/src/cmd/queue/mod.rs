@@ -50,7 +50,7 @@ impl EngineArgs {
 fn usual() -> EngineName {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = || std::env::split_paths(&path).any(|dir| dir.join("sbatch").exists());
-    if homing_slurm::ask::is_configured() && found() { EngineName::Slurm } else { EngineName::Local }
+    if homing_scheduler::slurm::ask::is_configured() && found() { EngineName::Slurm } else { EngineName::Local }
 }
 
 /// Refuses a queue of Slurm for which cluster.toml has limits: those limits would seem to be in force.

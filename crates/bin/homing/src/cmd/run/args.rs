@@ -23,8 +23,8 @@ const LIMITS: &str = "Failures and limits";
 #[command(infer_long_args = true, args_override_self = true)]
 pub struct Args {
     /// Where tasks run. `local`: this machine. `ssh`: the hosts of --hosts or cluster.toml, else the hosts that hold
-    /// the data. `slurm`: workers that Slurm grants, next to the data first. `auto`: ssh when hosts are given, else
-    /// slurm when it answers, else local
+    /// the data. `slurm`, `lsf`: workers that the batch system grants, next to the data first. `auto`: ssh when hosts are
+    /// given, else the batch system that answers, else local
     #[arg(help_heading = HOSTS, long, value_name = "ENGINE", default_value = "auto")]
     pub on: On,
     /// Hosts, as a node set: 'n[1-4]', @group, ...
@@ -210,7 +210,7 @@ pub struct Args {
 
     // Last, because their headings would hold for all options that follow.
     #[command(flatten)]
-    pub slurm: SlurmArgs,
+    pub batch: BatchArgs,
     #[command(flatten)]
     pub parallel: super::parallel::ParallelArgs,
 
@@ -317,17 +317,17 @@ pub fn args_of(words: &[OsString]) -> Result<Args, Failure> {
     })
 }
 
-/// Options that are passed on to Slurm.
+/// Options that are passed on to a batch system.
 #[derive(clap::Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Slurm")]
-pub struct SlurmArgs {
-    /// Partition of the workers' jobs
+#[command(next_help_heading = "Batch systems")]
+pub struct BatchArgs {
+    /// Partition or queue of the workers' jobs
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// Account that pays for these jobs
+    /// Account or project that pays for these jobs
     #[arg(long, value_name = "NAME")]
     pub account: Option<String>,
-    /// Quality of service of these jobs
+    /// Quality of service of these jobs (Slurm)
     #[arg(long, value_name = "NAME")]
     pub qos: Option<String>,
     /// Time limit of each worker's job, in Slurm's notation: MINUTES, H:MM:SS, D-H; homing then submits the next job
@@ -346,9 +346,9 @@ pub struct SlurmArgs {
     /// number of hosts of each task, N, or as many as are free from MIN to MAX
     #[arg(long, value_name = "N|MIN-MAX")]
     pub nodes: Option<Nodes>,
-    /// Further argument of srun, such as --slurm-arg=--constraint=ib; may be repeated
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
-    pub slurm_arg: Vec<String>,
+    /// Further argument of srun or bsub, such as --batch-arg=--constraint=ib; may be repeated
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, alias = "slurm-arg")]
+    pub batch_arg: Vec<String>,
 }
 
 /// Engines.
@@ -362,6 +362,8 @@ pub enum On {
     Ssh,
     /// Slurm
     Slurm,
+    /// IBM LSF or OpenLava
+    Lsf,
 }
 
 /// Ends of an argument that lose their blanks.

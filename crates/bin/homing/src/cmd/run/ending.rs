@@ -8,6 +8,7 @@ use homing_dispatch::DispatchError;
 use homing_model::fit::wrapped;
 use homing_model::{Failure, document, exit};
 use homing_os::folder::NamedFile;
+use homing_scheduler::System;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -38,8 +39,8 @@ pub(super) struct RunEnding {
     pub is_here: bool,
     /// Whether there are several hosts.
     pub is_spread: bool,
-    /// Whether Slurm allocates hosts.
-    pub is_slurms: bool,
+    /// The batch system that grants hosts.
+    pub system: Option<System>,
 }
 
 impl RunEnding {
@@ -116,10 +117,10 @@ impl RunEnding {
     /// Returns the failure for a run that could not go on, with the next step.
     pub fn failure(&self, error: DispatchError) -> Failure {
         let failure = Failure::system(&error);
+        if let (DispatchError::NoHosts(_), Some(system)) = (&error, self.system) {
+            return failure.hint(system.words().listing());
+        }
         match error {
-            DispatchError::NoHosts(_) if self.is_slurms => {
-                failure.hint("sinfo -N -l; or `srun -w NODE hostname` by hand")
-            }
             DispatchError::NoHosts(_) | DispatchError::NotAllHosts(_) => {
                 failure.hint("ssh to one of these hosts by hand, then `homing hosts`")
             }

@@ -6,10 +6,12 @@ use super::options::io_limit;
 use crate::cluster::{Cluster, licenses::shares};
 use homing_dispatch::{Io, Licensed};
 use homing_model::Failure;
-use homing_slurm::{Seat, ask};
+use homing_scheduler::slurm::ask;
+use homing_scheduler::{Seat, System};
 
-/// Returns the licences that each of these workers takes, each with its file server.
+/// Returns the licences that each of these workers takes, each with its file server; none on other systems than Slurm.
 pub fn of(
+    system: System,
     args: &Args,
     cluster: &Cluster,
     holders: &[String],
@@ -18,7 +20,7 @@ pub fn of(
     let mut said = cluster.servers();
     said.retain(|_, server| server.license.is_some());
     let own = io_limit(&args.io)?;
-    if args.no_share || own == Io::Off || said.is_empty() {
+    if system != System::Slurm || args.no_share || own == Io::Off || said.is_empty() {
         return Ok(Vec::new());
     }
     let addresses = homing_os::names::addresses_of(holders).into_iter().flatten();

@@ -10,6 +10,7 @@ use homing_locate::{Finder, Locator};
 use homing_model::resource::{GPU, PARTS, in_parts, is_gpu, shown_amount};
 use homing_model::{Failure, RawText};
 use homing_os::names::{VariableOrigin, origin};
+use homing_scheduler::System;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
@@ -139,8 +140,8 @@ fn most(args: &Args) -> Result<BTreeMap<String, u64>, Failure> {
     let elsewhere = args.node_set().is_some() || cluster.has_hosts() || args.parallel.names_logins();
     let may_be_elsewhere = match args.on {
         On::Local => false,
-        On::Auto => elsewhere || homing_slurm::ask::is_configured(),
-        On::Ssh | On::Slurm => true,
+        On::Auto => elsewhere || System::ALL.iter().any(|system| system.words().is_configured()),
+        On::Ssh | On::Slurm | On::Lsf => true,
     };
     let found = if may_be_elsewhere { u64::MAX } else { u64::from(homing_probe::gpus()) * PARTS };
     if found > 0 && (may_be_elsewhere || !most.contains_key(GPU)) {

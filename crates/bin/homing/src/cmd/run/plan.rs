@@ -80,9 +80,11 @@ fn there(args: &Args, targets: &[HostPlan], links: &ClusterLinks) -> Result<(Hos
 fn facts(target: &HostPlan) -> Result<HostFacts, String> {
     match &target.via {
         Via::Local => Ok(homing_probe::facts()),
-        // A plan allocates nothing. Of a Slurm node it knows the name, and assumes the volumes of this machine.
-        Via::Slurm(_) => Ok(HostFacts {
+        // A plan allocates nothing. Of a node of a batch system it knows the name, and assumes the volumes of this machine.
+        Via::Batch(_) => Ok(HostFacts {
             hostname: target.name.clone(),
+            // A file system may name its servers by address.
+            aliases: homing_os::names::addresses(&target.name),
             mounts: homing_probe::facts().mounts,
             ..HostFacts::default()
         }),

@@ -65,7 +65,7 @@ impl ReadyRun {
         let mut targets = targets(args, &cwd, &name, total)?;
         let asleep = asleep::rouse(args, &mut targets.hosts, total)?;
         let ending = ending(args, &name, &targets, empty)?;
-        let guard = ending.is_slurms.then(|| homing_launch::Guard::over(&homing_slurm::job_name(&name)));
+        let guard = ending.system.map(|system| homing_launch::Guard::over(system, &name));
         let opening = match resumed {
             true => EventKind::RunResumed { host: hostname(), pid: std::process::id() },
             false => opening(&name, config::words(), &cwd, total, args.name.as_deref()),
@@ -222,7 +222,7 @@ fn ending(args: &Args, name: &str, targets: &Targets, empty: String) -> Result<R
         on_exit: args.on_exit.clone(),
         is_here: targets.are_here(),
         is_spread: targets.hosts.len() > 1,
-        is_slurms: targets.are_slurms(),
+        system: targets.system(),
     })
 }
 

@@ -1,12 +1,14 @@
 //! Chooses the hosts that a run may use, and how each is reached.
 
 use super::args::{Args, On};
+use super::granted;
 use crate::cluster::{BatchHosts, Cluster, with_slots};
 use homing_batch::Login;
 use homing_dispatch::Licensed;
 use homing_launch::{HostPlan, Via};
 use homing_locate::{CandidatePaths, Finder, HostNames};
 use homing_model::{ClusterLinks, Failure};
+use homing_scheduler::System;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -42,9 +44,9 @@ impl Targets {
         self.hosts.iter().chain(&self.spares).any(|host| host.via != Via::Local)
     }
 
-    /// Returns whether Slurm allocates some of the hosts.
-    pub fn are_slurms(&self) -> bool {
-        self.hosts.iter().any(|host| matches!(host.via, Via::Slurm(_)))
+    /// Returns the batch system that grants some of the hosts.
+    pub fn system(&self) -> Option<System> {
+        self.hosts.iter().find_map(|host| if let Via::Batch(seat) = &host.via { Some(seat.system) } else { None })
     }
 }
 
@@ -65,14 +67,14 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
         return Ok(Targets { links: cluster.links(Vec::new())?, ..hosts.into() });
     }
     let given = args.node_set().is_some() || cluster.has_hosts();
-    if super::slurm::is_chosen(args, given) {
-        let (hosts, spares, licensed) = super::slurm::targets(args, cluster, run, tasks, holders(args, cwd)?)?;
-        return Ok(Targets { hosts, spares, links: cluster.links(homing_slurm::ask::switches())?, licensed });
+    if let Some(system) = granted::chosen(args, given) {
+        let (hosts, spares, licensed) = granted::targets(system, args, cluster, run, tasks, holders(args, cwd)?)?;
+        return Ok(Targets { hosts, spares, links: cluster.links(system.words().switches())?, licensed });
     }
     let local = match args.on {
         On::Local => true,
         On::Auto => !given,
-        On::Ssh | On::Slurm => false,
+        On::Ssh | On::Slurm | On::Lsf => false,
     };
     if local {
         return Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: None }].into());
@@ -92,7 +94,7 @@ pub fn targets(args: &Args, cwd: &Path, run: &str, tasks: Option<u64>) -> Result
 /// count more than those of the cluster file, most of which belong to other jobs.
 fn batch_hosts(args: &Args) -> Result<Option<BatchHosts>, Failure> {
     let is_chosen = matches!(args.on, On::Auto | On::Ssh) && args.node_set().is_none() && !args.cluster.is_lab();
-    if is_chosen && !args.slurm.is_given(args.ppn.is_some()) { BatchHosts::from_env() } else { Ok(None) }
+    if is_chosen && !args.batch.is_given(args.ppn.is_some()) { BatchHosts::from_env() } else { Ok(None) }
 }
 
 /// Refuses words on hosts that no run takes. Queries no host.

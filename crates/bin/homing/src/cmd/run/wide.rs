@@ -6,6 +6,7 @@
 //! `dispatch`. Jobs of the queue and these tasks would then have waited for each other in two places.
 
 use super::args::{Args, On};
+use super::granted;
 use crate::cluster::Cluster;
 use homing_launch::{HostPlan, Via};
 use homing_model::{Failure, RawText};
@@ -20,21 +21,26 @@ pub fn plan(args: &Args, cluster: &Cluster, by_login: bool) -> Result<Vec<HostPl
         );
     }
     let given = args.node_set().is_some() || cluster.has_hosts();
-    if args.on == On::Slurm || (args.on == On::Auto && !given && super::slurm::is_chosen(args, false)) {
-        let nodes = args.slurm.nodes.map_or(1, |nodes| nodes.least);
+    let system = if args.on == On::Auto && given { None } else { granted::chosen(args, given) };
+    if let Some(system) = system {
+        let nodes = args.batch.nodes.map_or(1, |nodes| nodes.least);
         let hint = format!("homing sub --nodes {nodes} --ppn {} COMMAND", args.ppn.unwrap_or(1));
-        return Err(Failure::usage("--ppn: on Slurm, submit each task over several nodes as its own job").hint(hint));
+        return Err(Failure::usage(format!(
+            "--ppn: on {}, submit each task over several nodes as its own job",
+            system.words().name()
+        ))
+        .hint(hint));
     }
     let engine = crate::embedded::open()?;
     let slots: Option<u32> = engine.machines()?.iter().map(|m| m.slots).sum();
-    let least = args.slurm.nodes.map_or(1, |nodes| nodes.least).saturating_mul(args.ppn.unwrap_or(1));
+    let least = args.batch.nodes.map_or(1, |nodes| nodes.least).saturating_mul(args.ppn.unwrap_or(1));
     let at_once = slots.filter(|_| args.jobs.is_none()).map(|slots| (slots / least).max(1));
     Ok(vec![HostPlan { name: super::hostname(), via: Via::Local, slots: at_once }])
 }
 
 /// Returns the words that precede the command of each task.
 pub fn words(args: &Args) -> Result<Option<Vec<RawText>>, Failure> {
-    let (Some(ppn), Some(nodes)) = (args.ppn, args.slurm.nodes) else { return Ok(None) };
+    let (Some(ppn), Some(nodes)) = (args.ppn, args.batch.nodes) else { return Ok(None) };
     let exe = crate::programs::own_path()?;
     let mut all: Vec<RawText> = vec![exe.as_path().into()];
     all.extend(["sub", "--attach", "--engine=local"].map(RawText::from));

@@ -1,36 +1,8 @@
 //! The `srun` that starts a worker on a node and is its channel.
 
+use crate::{WorkerRequest, job_name};
 use std::ffi::OsString;
 use std::path::Path;
-
-/// The request for a worker.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WorkerRequest {
-    /// `--partition`.
-    pub partition: Option<String>,
-    /// `--account`.
-    pub account: Option<String>,
-    /// `--qos`.
-    pub qos: Option<String>,
-    /// `--time`, in Slurm's own notation.
-    pub time: Option<String>,
-    /// `--reservation`.
-    pub reservation: Option<String>,
-    /// Processors of the worker: its slots times those of a task.
-    pub cpus: u32,
-    /// Memory of the worker, MiB; the site's default when `None`.
-    pub memory_mb: Option<u64>,
-    /// Graphics processors of the worker (`--gres`); 0 for none.
-    pub gpus: u32,
-    /// `--licenses`, of file servers that its tasks use.
-    pub licenses: Option<String>,
-    /// Further arguments, as given; they come last, and therefore take precedence.
-    pub extra: Vec<String>,
-    /// The job in which it becomes a step; `None` for a job of its own.
-    pub within: Option<String>,
-    /// Name of the run, which is part of its jobs' names.
-    pub run: String,
-}
 
 /// Variables with srun's defaults for user and destination. All others that begin with `SLURM_` are left out.
 /// `SLURM_NTASKS_PER_NODE`, `SLURM_MEM_PER_CPU` and similar ones belong to the surrounding job, and contradict the
@@ -48,19 +20,19 @@ const KEPT: &[&str] = &[
     "SLURM_WCKEY",
 ];
 
-impl WorkerRequest {
-    /// Whether a variable of our environment may reach srun.
-    pub fn keeps(name: &str) -> bool {
-        !name.starts_with("SLURM_") || KEPT.contains(&name)
-    }
+/// Whether a variable of our environment may reach srun.
+pub(super) fn keeps(name: &str) -> bool {
+    !name.starts_with("SLURM_") || KEPT.contains(&name)
+}
 
+impl WorkerRequest {
     /// Returns the arguments of `srun`, for a worker on `node` that `script` starts. `program` is its path on this
     /// machine.
-    pub fn arguments(&self, node: &str, script: &str, program: &Path) -> Vec<OsString> {
+    pub(super) fn srun_arguments(&self, node: &str, script: &str, program: &Path) -> Vec<OsString> {
         let mut args: Vec<String> = match &self.within {
             // Beside the user's own steps, with all memory that the job has there.
             Some(job) => vec![format!("--jobid={job}"), "--overlap".into(), "--mem=0".into()],
-            None => self.job_arguments(),
+            None => self.srun_job_arguments(),
         };
         args.extend(["--nodes=1".into(), "--ntasks=1".into(), format!("--nodelist={node}")]);
         args.push(format!("--cpus-per-task={}", self.cpus.max(1)));
@@ -73,9 +45,9 @@ impl WorkerRequest {
         args.into_iter().map(OsString::from).chain([program.into()]).collect()
     }
 
-    fn job_arguments(&self) -> Vec<String> {
+    fn srun_job_arguments(&self) -> Vec<String> {
         let mut args = vec![format!("--job-name={}", job_name(&self.run))];
-        args.extend(self.given());
+        args.extend(self.srun_given());
         args.extend(self.memory_mb.map(|mb| format!("--mem={mb}M")));
         args.extend((self.gpus > 0).then(|| format!("--gres={}", gres(self.gpus.into()))));
         args.extend(self.licenses.as_ref().map(|licenses| format!("--licenses={licenses}")));
@@ -83,7 +55,7 @@ impl WorkerRequest {
     }
 
     /// Returns the user's settings for account and destination, as arguments of srun.
-    fn given(&self) -> impl Iterator<Item = String> {
+    fn srun_given(&self) -> impl Iterator<Item = String> {
         let given = [
             ("partition", &self.partition),
             ("account", &self.account),
@@ -95,10 +67,10 @@ impl WorkerRequest {
     }
 
     /// Returns a refusal of Slurm's with the refused request, and a remedy if one is known.
-    pub fn refusal(&self, message: &str) -> String {
+    pub(super) fn srun_refusal(&self, message: &str) -> String {
         let Some(advice) = advice(message) else { return message.into() };
         let licenses = self.licenses.iter().map(|licenses| format!("--licenses={licenses}"));
-        let asked: Vec<String> = self.given().chain(licenses).chain(self.extra.iter().cloned()).collect();
+        let asked: Vec<String> = self.srun_given().chain(licenses).chain(self.extra.iter().cloned()).collect();
         match asked.is_empty() {
             true => format!("{message}; neither --account nor --qos was given: {advice}"),
             false => format!("{message}; the request had {}: {advice}", asked.join(" ")),
@@ -130,11 +102,6 @@ pub fn gres(gpus: u64) -> String {
     format!("gpu:{gpus}")
 }
 
-/// Returns the name of a run's jobs. Each run has its own, so that its remaining jobs can be found.
-pub fn job_name(run: &str) -> String {
-    format!("homing-{run}")
-}
-
 /// Prints the job's number, runs the bootstrap, and cancels a job of our own if the worker ended with an error. The
 /// srun that would cancel it may have been killed, and Slurm then keeps the allocation until its time limit.
 const WRAP: &str = "echo \"homing-boot job $SLURM_JOB_ID\"; /bin/sh -c \"$1\" homing \"$3\"; s=$?; \
@@ -146,7 +113,7 @@ mod tests {
 
     fn line(request: &WorkerRequest) -> String {
         let words: Vec<String> = request
-            .arguments("n3", "SCRIPT", Path::new("/bin/homing"))
+            .srun_arguments("n3", "SCRIPT", Path::new("/bin/homing"))
             .into_iter()
             .map(|w| w.into_string().expect("text"))
             .collect();
@@ -201,19 +168,19 @@ mod tests {
             extra: vec!["--constraint=ib".into()],
             ..WorkerRequest::default()
         };
-        let text = request.refusal("Invalid account or account/partition combination specified");
+        let text = request.srun_refusal("Invalid account or account/partition combination specified");
         assert!(text.contains("the request had --account=chem --constraint=ib: `sacctmgr show"), "{text}");
-        let text = WorkerRequest::default().refusal("Job violates accounting/QOS policy (job submit limit)");
+        let text = WorkerRequest::default().srun_refusal("Job violates accounting/QOS policy (job submit limit)");
         assert!(text.contains("neither --account nor --qos") && text.contains("sacctmgr show qos"), "{text}");
         let request = WorkerRequest { licenses: Some("nas:2".into()), ..WorkerRequest::default() };
-        let text = request.refusal("Invalid license specification");
+        let text = request.srun_refusal("Invalid license specification");
         assert!(text.contains("the request had --licenses=nas:2: `scontrol show licenses`"), "{text}");
-        assert_eq!(request.refusal("Zero Bytes were transmitted"), "Zero Bytes were transmitted");
+        assert_eq!(request.srun_refusal("Zero Bytes were transmitted"), "Zero Bytes were transmitted");
     }
 
     #[test]
     fn the_environment_of_a_job_around_us_stays_out() {
-        assert!(!WorkerRequest::keeps("SLURM_NTASKS_PER_NODE") && !WorkerRequest::keeps("SLURM_MEM_PER_CPU"));
-        assert!(WorkerRequest::keeps("SLURM_PARTITION") && WorkerRequest::keeps("PATH"));
+        assert!(!keeps("SLURM_NTASKS_PER_NODE") && !keeps("SLURM_MEM_PER_CPU"));
+        assert!(keeps("SLURM_PARTITION") && keeps("PATH"));
     }
 }

@@ -1,31 +1,17 @@
-//! Runs Slurm's commands with a deadline: slurmctld may be away.
+//! Queries Slurm by its commands.
 
-use crate::account::{Booked, SACCT_FORMAT, booked};
-use crate::allocation::reserved;
-use crate::fate::{JobState, job_state};
-use crate::license::{License, parse_licenses};
-use crate::nodes::{SINFO_FORMAT, SlurmNode, parse_nodes, rows};
-use crate::request::job_name;
-use crate::topology::parse_topology;
-use homing_model::RawText;
+use super::account::{Booked, SACCT_FORMAT, booked};
+use super::fate::{JobState, job_state};
+use super::license::{License, parse_licenses};
+use super::nodes::reserved;
+use super::nodes::{SINFO_FORMAT, parse_nodes, rows};
+use crate::command::{AskError, command};
+use crate::{BatchNode, job_name};
+
+use super::topology::parse_topology;
 use homing_model::links::Switch;
-use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
-
-/// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// The error of a Slurm command that gave no answer.
-#[derive(Debug, thiserror::Error)]
-#[error("{doing}: `{command}` {what}")]
-pub struct AskError {
-    doing: &'static str,
-    command: String,
-    what: String,
-}
 
 /// Whether this machine looks like part of a Slurm cluster; starts no process. Without a configuration the commands
 /// would look in the DNS for one.
@@ -35,14 +21,14 @@ pub fn is_configured() -> bool {
 }
 
 /// Returns the nodes of `partition`, or of the default partition.
-pub fn nodes(partition: Option<&str>) -> Result<Vec<SlurmNode>, AskError> {
+pub fn nodes(partition: Option<&str>) -> Result<Vec<BatchNode>, AskError> {
     let text =
         query_slurm("reading the nodes from Slurm", &["sinfo", "--noheader", "--Node", "--format", SINFO_FORMAT])?;
     Ok(parse_nodes(&text, partition))
 }
 
 /// Returns those of the named nodes that exist, in all partitions.
-pub fn nodes_named(names: &[String]) -> Result<Vec<SlurmNode>, AskError> {
+pub fn nodes_named(names: &[String]) -> Result<Vec<BatchNode>, AskError> {
     let list = format!("--nodes={}", names.join(","));
     let words = ["sinfo", "--noheader", "--Node", "--all", &list, "--format", SINFO_FORMAT];
     let text = query_slurm("reading the state of nodes from Slurm", &words)?;
@@ -105,54 +91,4 @@ pub fn cancel_on(node: &str, run: &str) {
 
 fn query_slurm(doing: &'static str, words: &[&str]) -> Result<String, AskError> {
     command(doing, words, &[], None)
-}
-
-/// Runs a Slurm command with this standard input. `env`, if given, replaces the environment.
-pub fn command(
-    doing: &'static str,
-    words: &[&str],
-    input: &[u8],
-    env: Option<&[(RawText, RawText)]>,
-) -> Result<String, AskError> {
-    let shown = words.join(" ");
-    let failed = |what: String| AskError { doing, command: shown.clone(), what };
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(env) = env {
-        command.env_clear().envs(env.iter().map(|(name, value)| (name.as_os(), value.as_os())));
-    }
-    let mut child = command.spawn().map_err(|e| failed(format!("did not start: {e}")))?;
-    let (mut pipe, input) = (child.stdin.take(), input.to_vec());
-    // A separate thread: a long input may have to wait until answers are read.
-    let writer = homing_os::threads::begin(move || pipe.as_mut().map(|p| p.write_all(&input)));
-    let streams = (child.stdout.take(), child.stderr.take());
-    let begun = || -> io::Result<_> { Ok((writer?, reader(streams.0)?, reader(streams.1)?)) };
-    let (writer, out, err) = begun().map_err(|e| {
-        let _ = child.kill();
-        let _ = child.wait();
-        failed(e.to_string())
-    })?;
-    let ended = homing_os::process::ended_within(&mut child, PATIENCE).map_err(|e| failed(e.to_string()))?;
-    let Some(status) = ended else {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(failed(format!("gave no answer in {} s; is slurmctld up?", PATIENCE.as_secs())));
-    };
-    let text = out.join().unwrap_or_default();
-    let _ = writer.join();
-    if status.success() {
-        return Ok(text);
-    }
-    let said = err.join().unwrap_or_default();
-    Err(failed(format!("ended with {status}: {}", said.trim().lines().last().unwrap_or("it printed no message"))))
-}
-
-fn reader(stream: Option<impl Read + Send + 'static>) -> io::Result<JoinHandle<String>> {
-    homing_os::threads::begin(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut stream) = stream {
-            let _ = stream.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
 }

@@ -1,15 +1,6 @@
 //! Finds out how a job ended, from the messages of srun and the state in slurmctld.
 
-/// The end of a worker, if Slurm caused it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlurmEnd {
-    /// For people and the journal.
-    pub text: String,
-    /// Whether the tasks may be at fault (memory, time): their attempts count against `--retries`.
-    pub counts: bool,
-    /// Whether a request for another worker there makes sense.
-    pub ask_again: bool,
-}
+use crate::BatchEnd;
 
 /// The state of a job in `scontrol show job --oneliner`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +48,7 @@ enum Cause {
 }
 
 /// Returns how Slurm ended the worker of `job`. `None` if Slurm has no part in its end.
-pub fn fate(job: Option<&str>, state: Option<&JobState>, output: &str) -> Option<SlurmEnd> {
+pub fn fate(job: Option<&str>, state: Option<&JobState>, output: &str) -> Option<BatchEnd> {
     let heard = CAUSES.iter().find(|(_, words, _)| words.iter().any(|w| output.contains(w)));
     let known = || {
         let JobState { state, reason } = state?;
@@ -72,7 +63,7 @@ pub fn fate(job: Option<&str>, state: Option<&JobState>, output: &str) -> Option
         Cause::Node => (format!("Slurm ended {name}: NODE_FAIL"), false, false),
         Cause::Cancelled => (format!("Slurm ended {name}: CANCELLED"), false, false),
     };
-    Some(SlurmEnd { text, counts, ask_again })
+    Some(BatchEnd { text, counts, ask_again })
 }
 
 /// Returns the number of the job that an srun waits for or got, from its messages.
@@ -96,6 +87,15 @@ pub fn is_passing(said: &str) -> bool {
         "Zero Bytes were transmitted or received",
     ];
     passing.iter().any(|p| said.contains(p))
+}
+
+/// Returns the most useful line of srun's: the last error, else the first line that is no news of the queue.
+pub(super) fn complaint(output: &str) -> Option<String> {
+    let news = ["queued and waiting", "has been allocated", "Granted job"];
+    let plain = |l: &&str| l.starts_with("srun: ") && !news.iter().any(|n| l.contains(n));
+    let found = output.lines().rfind(|l| l.contains("error:")).or_else(|| output.lines().find(plain));
+    let found = found.or_else(|| output.lines().rfind(|l| !l.trim().is_empty()))?.trim();
+    Some(found.trim_start_matches("srun: ").trim_start_matches("error: ").to_string())
 }
 
 #[cfg(test)]
@@ -143,5 +143,16 @@ mod tests {
             "srun: error: Unable to allocate resources: Unable to contact slurm controller (connect failure)"
         ));
         assert!(!is_passing("srun: error: Unable to allocate resources: Invalid partition name specified"));
+    }
+
+    #[test]
+    fn what_srun_complained_of() {
+        let option = "srun: unrecognized option '--nope'\nTry \"srun --help\" for more information";
+        assert_eq!(complaint(option).as_deref(), Some("unrecognized option '--nope'"));
+        let account = "srun: job 3 queued and waiting for resources\n\
+                       srun: error: Unable to allocate resources: Invalid account or account/partition combination specified";
+        assert!(complaint(account).is_some_and(|c| c.starts_with("Unable to allocate resources: Invalid account")));
+        assert_eq!(complaint("srun: job 3 has been allocated resources\nbye").as_deref(), Some("bye"));
+        assert_eq!(complaint(""), None);
     }
 }

@@ -9,29 +9,29 @@ use std::time::{Duration, Instant};
 
 /// The number of times that a job may be killed on one node. After that it is not requested again.
 const ROUNDS: u32 = 20;
-/// The wait in Slurm's queue that is worth a note.
+/// The wait in the queue that is worth a note.
 const QUEUE_IS_NEWS: Duration = Duration::from_secs(5);
 /// After this time without any host, a host without the data is better than none. The queue of a batch system seldom
 /// moves faster.
 const BUSY_FOR_LONG: Duration = Duration::from_secs(30);
 
 impl<L: Listener> Shell<'_, L> {
-    /// Requests another worker from Slurm after a loss.
+    /// Requests another worker from the batch system after a loss.
     pub(crate) fn ask_again(&mut self, at: usize) {
-        let HostPlan { name, via: Via::Slurm(seat), slots } = &self.links[at].plan else { return };
+        let HostPlan { name, via: Via::Batch(seat), slots } = &self.links[at].plan else { return };
         if seat.round >= ROUNDS || self.core.is_over() {
             return;
         }
         let mut seat = seat.clone();
         seat.round += 1;
         seat.stop = Stop::default();
-        let plan = HostPlan { name: name.clone(), via: Via::Slurm(seat), slots: *slots };
+        let plan = HostPlan { name: name.clone(), via: Via::Batch(seat), slots: *slots };
         self.last_request = Instant::now();
         self.links.follow(at, plan);
     }
 
     /// Releases idle hosts, requests others if none is granted, and reports once which hosts the run waits for.
-    pub(crate) fn tend_slurm(&mut self, elapsed: Duration) {
+    pub(crate) fn tend_grants(&mut self, elapsed: Duration) {
         let over = self.core.nothing_to_start();
         for at in 0..self.links.len() {
             let closed = self.links[at].ix.is_some_and(|ix| !self.core.hosts().is_up(ix));
@@ -42,7 +42,7 @@ impl<L: Listener> Shell<'_, L> {
         if over {
             self.withdraw();
         } else if self.core.is_stranded() && self.last_request.elapsed() > BUSY_FOR_LONG {
-            self.ask_for_a_spare("Slurm has granted no host for long");
+            self.ask_for_a_spare("no host was granted for long");
         }
         if !self.patience_told && elapsed > QUEUE_IS_NEWS {
             self.patience_told = true;
@@ -51,11 +51,15 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn tell_what_is_waited_for(&mut self) {
-        let waits = self.links.pending().filter(|plan| matches!(plan.via, Via::Slurm(_)));
-        let names: Vec<&str> = waits.map(|plan| plan.name.as_str()).collect();
-        if !names.is_empty() {
-            let text = format!("waiting for Slurm to grant {}; `squeue --me` shows the reason", names.join(", "));
-            self.listener.note(&text);
+        let seat = |plan: &'_ HostPlan| match &plan.via {
+            Via::Batch(seat) => Some((plan.name.clone(), seat.system.words())),
+            _ => None,
+        };
+        let waits: Vec<_> = self.links.pending().filter_map(seat).collect();
+        if let Some((_, system)) = waits.first() {
+            let names: Vec<&str> = waits.iter().map(|(name, _)| name.as_str()).collect();
+            let (names, system, why) = (names.join(", "), system.name(), system.waiting());
+            self.listener.note(&format!("waiting for {system} to grant {names}; `{why}` shows the reason"));
         }
     }
 
@@ -96,7 +100,7 @@ impl<L: Listener> Shell<'_, L> {
                 match (link.ix, &link.plan.via) {
                     (Some(ix), _) => self.core.host_draining(ix, why),
                     // Such a request would wait for the end of the maintenance.
-                    (None, Via::Slurm(seat)) => seat.stop.stop(),
+                    (None, Via::Batch(seat)) => seat.stop.stop(),
                     (None, _) => {}
                 }
             }
@@ -105,7 +109,7 @@ impl<L: Listener> Shell<'_, L> {
 
     fn release_if_idle(&mut self, at: usize) {
         let link = &mut self.links[at];
-        let wanted = matches!(link.plan.via, Via::Slurm(_)) && link.is_up() && !link.released;
+        let wanted = matches!(link.plan.via, Via::Batch(_)) && link.is_up() && !link.released;
         let Some(ix) = link.ix.filter(|ix| wanted && self.core.is_idle(*ix)) else { return };
         link.queue_message(&ToWorker::Finish).expect("a message without a list");
         // The worker's input must stay open until it has sent its last message. The reader thread sees the end.
@@ -116,7 +120,7 @@ impl<L: Listener> Shell<'_, L> {
     /// Withdraws the requests that were not granted, and returns their number.
     pub(crate) fn withdraw(&self) -> usize {
         let stops = self.links.pending().filter_map(|plan| match &plan.via {
-            Via::Slurm(seat) => Some(&seat.stop),
+            Via::Batch(seat) => Some(&seat.stop),
             _ => None,
         });
         stops.map(|stop| stop.stop()).count()

@@ -1,67 +1,21 @@
-//! The nodes that `sinfo` lists.
+//! The nodes that `sinfo` lists, and those of a reservation.
 
-/// The columns for `sinfo --noheader --SlurmNode --format`; the reason comes last, since it is free text.
+use crate::BatchNode;
+use crate::allocation::expand;
+
+/// The columns for `sinfo --noheader --BatchNode --format`; the reason comes last, since it is free text.
 pub const SINFO_FORMAT: &str = "%N|%P|%T|%C|%m|%o|%n|%G|%E";
-
-/// A node of a partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlurmNode {
-    /// Slurm's name for it.
-    pub name: String,
-    /// Its address and host name, by which a file system may know it.
-    pub aliases: Vec<String>,
-    /// State as `sinfo` prints it, e.g. `mixed`, `down*`.
-    pub state: String,
-    /// Processors that no job uses.
-    pub idle_cpus: u32,
-    /// All processors.
-    pub cpus: u32,
-    /// Memory, MiB.
-    pub memory_mb: u64,
-    /// Graphics processors, whether a job has them or not.
-    pub gpus: u32,
-    /// The reason why it is down or drained; otherwise empty.
-    pub reason: String,
-}
-
-impl SlurmNode {
-    /// Whether a job may come to run there without an administrator's help. A reservation's nodes count if the job is
-    /// to run in it.
-    pub fn is_usable(&self, in_reservation: bool) -> bool {
-        let flags = ['*', '~', '#', '!', '%', '$', '@', '^', '-', '+'];
-        let base = self.state.trim_end_matches(flags);
-        let marks = &self.state[base.len()..];
-        // Not responding, maintenance, powering down, reboot; `~` and `#` wake up, `-` is planned for another job.
-        let barred = marks.contains(['*', '!', '%', '@', '^']) || (marks.contains('$') && !in_reservation);
-        let fits = ["idle", "mixed", "allocated", "completing", "planned", "powered_down", "powering_up"];
-        let reserved = in_reservation && ["maint", "reserved"].contains(&base);
-        !barred && (fits.contains(&base) || reserved)
-    }
-
-    /// Returns why a worker there should get no new work; `None` if it may.
-    pub fn is_wanted_empty(&self) -> Option<String> {
-        let leaves = ["drain", "fail", "power_down", "powering_down"].iter().any(|s| self.state.starts_with(s));
-        let why = if self.reason.is_empty() { String::new() } else { format!(" ({})", self.reason) };
-        leaves.then(|| format!("its state in Slurm is {}{why}", self.state))
-    }
-
-    /// Whether a file system means this node by `host`.
-    pub fn is_called(&self, host: &str) -> bool {
-        let names = std::iter::once(&self.name).chain(&self.aliases).map(String::as_str);
-        homing_model::hostname::is_called(names, host)
-    }
-}
 
 /// Parses the lines of `sinfo`: those of `partition`, else of the default partition (marked `*`), else of all. Lines
 /// of another form are skipped.
-pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<SlurmNode> {
-    let rows: Vec<(&str, SlurmNode)> = rows(text).collect();
+pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<BatchNode> {
+    let rows: Vec<(&str, BatchNode)> = rows(text).collect();
     let has_default = rows.iter().any(|(p, _)| p.ends_with('*'));
     let wanted = |p: &str| match partition {
         Some(names) => names.split(',').any(|name| p.trim_end_matches('*') == name),
         None => !has_default || p.ends_with('*'),
     };
-    let mut nodes: Vec<SlurmNode> = Vec::new();
+    let mut nodes: Vec<BatchNode> = Vec::new();
     for (partition, node) in rows {
         if wanted(partition) && !nodes.iter().any(|known| known.name == node.name) {
             nodes.push(node);
@@ -71,11 +25,11 @@ pub fn parse_nodes(text: &str, partition: Option<&str>) -> Vec<SlurmNode> {
 }
 
 /// Returns each line's partition and node; there is one line for each partition of a node.
-pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, SlurmNode)> {
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = (&str, BatchNode)> {
     text.lines().filter_map(row)
 }
 
-fn row(line: &str) -> Option<(&str, SlurmNode)> {
+fn row(line: &str) -> Option<(&str, BatchNode)> {
     let mut words = line.trim().splitn(9, '|');
     let (name, partition, state, cpus) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let (memory, address, hostname) = (words.next()?, words.next()?, words.next()?);
@@ -88,7 +42,7 @@ fn row(line: &str) -> Option<(&str, SlurmNode)> {
     let reason = if reason == "none" { "" } else { reason };
     Some((
         partition,
-        SlurmNode {
+        BatchNode {
             name: name.into(),
             aliases,
             state: state.into(),
@@ -120,6 +74,11 @@ fn gpus(gres: &str) -> u32 {
     plain.split(',').filter_map(count).fold(0u32, u32::saturating_add)
 }
 
+/// Returns the nodes of a reservation, from a line of `scontrol show reservation --oneliner`.
+pub(crate) fn reserved(line: &str) -> Option<Vec<String>> {
+    expand(line.split(' ').find_map(|word| word.strip_prefix("Nodes="))?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,7 +106,7 @@ mod tests {
         assert_eq!(nodes[2].reason, "disk | swap");
         assert_eq!(nodes[2].is_wanted_empty().as_deref(), Some("its state in Slurm is drained (disk | swap)"));
         assert_eq!(nodes[1].is_wanted_empty(), None);
-        let state = |s: &str| SlurmNode { state: s.into(), ..nodes[0].clone() };
+        let state = |s: &str| BatchNode { state: s.into(), ..nodes[0].clone() };
         assert!(state("idle~").is_usable(false) && state("mixed-").is_usable(false));
         assert!(!state("idle*").is_usable(false) && !state("maint").is_usable(false));
         assert!(state("idle$").is_usable(true) && state("maint").is_usable(true));
@@ -165,5 +124,14 @@ mod tests {
         let nodes = parse_nodes(SINFO, None);
         assert!(nodes[1].is_called("10.77.1.2") && nodes[1].is_called("N2.example.org"));
         assert!(!nodes[1].is_called("10.77.1.3") && !nodes[0].is_called("n11"));
+    }
+
+    #[test]
+    fn nodes_of_a_reservation() {
+        // Recorded from Slurm 22.05.
+        let line = "ReservationName=res1 StartTime=2026-11-21T11:56:20 EndTime=2026-11-21T12:56:20 Duration=01:00:00 \
+                    Nodes=n[1,4] NodeCnt=2 CoreCnt=4 Features=(null) PartitionName=lab Flags=SPEC_NODES";
+        assert_eq!(reserved(line), Some(vec!["n1".into(), "n4".into()]));
+        assert_eq!(reserved("No reservations in the system"), None);
     }
 }

@@ -5,7 +5,7 @@ use homing_model::NodeSet;
 /// A job of the user's in which workers become steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slurm's number of the job.
+    /// The batch system's number of the job.
     pub job: String,
     /// Its nodes with the processors that it has on each.
     pub nodes: Vec<(String, u32)>,
@@ -16,7 +16,7 @@ pub struct Allocation {
 impl Allocation {
     /// Reads the variables that salloc, sbatch and srun set. `None` outside of a job, or if they contradict each
     /// other.
-    pub fn from_env(var: impl Fn(&str) -> Option<String>) -> Option<Allocation> {
+    pub(crate) fn of_slurm(var: &dyn Fn(&str) -> Option<String>) -> Option<Allocation> {
         let job = var("SLURM_JOB_ID").filter(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))?;
         let names = expand(&var("SLURM_JOB_NODELIST").or_else(|| var("SLURM_NODELIST"))?)?;
         let cpus = counts(&var("SLURM_JOB_CPUS_PER_NODE")?)?;
@@ -28,13 +28,8 @@ impl Allocation {
     }
 }
 
-/// Returns the nodes of a reservation, from a line of `scontrol show reservation --oneliner`.
-pub(crate) fn reserved(line: &str) -> Option<Vec<String>> {
-    expand(line.split(' ').find_map(|word| word.strip_prefix("Nodes="))?)
-}
-
 /// Returns the names in Slurm's own order, which the counts follow.
-fn expand(list: &str) -> Option<Vec<String>> {
+pub(crate) fn expand(list: &str) -> Option<Vec<String>> {
     let mut depth = 0;
     let parts = list.split(|c: char| {
         depth += i32::from(c == '[') - i32::from(c == ']');
@@ -63,7 +58,7 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Option<Allocation> {
-        Allocation::from_env(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+        Allocation::of_slurm(&|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
     }
 
     #[test]
@@ -76,15 +71,6 @@ mod tests {
         ]);
         let nodes = [("z2", 2), ("z9", 2), ("z10", 8), ("a1", 1)].map(|(n, c)| (n.to_string(), c)).to_vec();
         assert_eq!(found, Some(Allocation { job: "17".into(), nodes, here: Some("z9".into()) }));
-    }
-
-    #[test]
-    fn nodes_of_a_reservation() {
-        // Recorded from Slurm 22.05.
-        let line = "ReservationName=res1 StartTime=2026-11-21T11:56:20 EndTime=2026-11-21T12:56:20 Duration=01:00:00 \
-                    Nodes=n[1,4] NodeCnt=2 CoreCnt=4 Features=(null) PartitionName=lab Flags=SPEC_NODES";
-        assert_eq!(reserved(line), Some(vec!["n1".into(), "n4".into()]));
-        assert_eq!(reserved("No reservations in the system"), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Chooses the nodes to request, and the number of slots of each.
 
-use crate::nodes::SlurmNode;
+use crate::BatchNode;
 use homing_model::resource::PARTS;
 
 /// The wishes of the run for its nodes.
@@ -29,7 +29,7 @@ pub struct NodeWishes {
 /// A node to request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Slurm's name for it.
+    /// The batch system's name for it.
     pub node: String,
     /// Tasks at once there.
     pub slots: u32,
@@ -50,10 +50,10 @@ pub struct NodeChoice {
 
 /// Chooses nodes: those that hold data first, then the emptiest. Nodes that are down or drained are left out. While
 /// holders are available, other nodes are left out, too, unless the user wants more nodes.
-pub fn choose(nodes: &[SlurmNode], wish: &NodeWishes) -> NodeChoice {
-    let named = |n: &SlurmNode| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
-    let holds = |n: &SlurmNode| wish.holders.iter().any(|host| n.is_called(host));
-    let mut able: Vec<&SlurmNode> =
+pub fn choose(nodes: &[BatchNode], wish: &NodeWishes) -> NodeChoice {
+    let named = |n: &BatchNode| wish.only.as_ref().is_none_or(|only| only.iter().any(|name| n.is_called(name)));
+    let holds = |n: &BatchNode| wish.holders.iter().any(|host| n.is_called(host));
+    let mut able: Vec<&BatchNode> =
         nodes.iter().filter(|n| named(n) && n.is_usable(wish.in_reservation) && slots(n, wish) > 0).collect();
     able.sort_by_key(|n| (!holds(n), std::cmp::Reverse(n.idle_cpus)));
     let holders = able.iter().filter(|n| holds(n)).count();
@@ -71,7 +71,7 @@ pub fn choose(nodes: &[SlurmNode], wish: &NodeWishes) -> NodeChoice {
     NodeChoice { seats, spares }
 }
 
-fn enough_for(able: &[&SlurmNode], wish: &NodeWishes) -> usize {
+fn enough_for(able: &[&BatchNode], wish: &NodeWishes) -> usize {
     let Some(tasks) = wish.tasks else { return UNASKED };
     let mut seats = 0;
     let full = able.iter().position(|n| {
@@ -83,7 +83,7 @@ fn enough_for(able: &[&SlurmNode], wish: &NodeWishes) -> usize {
 
 /// Returns the tasks at once on a node. Its number is the user's, or the room in its idle processors and its memory,
 /// so that it is granted at once. For a full node it is the room after it has become empty.
-fn slots(node: &SlurmNode, wish: &NodeWishes) -> u32 {
+fn slots(node: &BatchNode, wish: &NodeWishes) -> u32 {
     let cpus = if node.idle_cpus > 0 { node.idle_cpus } else { node.cpus };
     let each = wish.cpus_per_task.max(1);
     let by_cpus = cpus / each;
@@ -100,9 +100,9 @@ fn slots(node: &SlurmNode, wish: &NodeWishes) -> u32 {
 mod tests {
     use super::*;
 
-    fn node(name: &str, state: &str, idle: u32) -> SlurmNode {
+    fn node(name: &str, state: &str, idle: u32) -> BatchNode {
         let (aliases, reason) = (vec![], String::new());
-        SlurmNode {
+        BatchNode {
             name: name.into(),
             aliases,
             state: state.into(),
@@ -114,7 +114,7 @@ mod tests {
         }
     }
 
-    fn nodes() -> Vec<SlurmNode> {
+    fn nodes() -> Vec<BatchNode> {
         vec![node("a", "idle", 8), node("b", "mixed", 3), node("c", "drained", 0), node("d", "allocated", 0)]
     }
 
