@@ -1,7 +1,7 @@
 //! Batch systems that grant workers: the nodes that exist, the request for a worker, the allocation around this process,
 //! and the end of a job.
 //!
-//! [`BatchSystem`] is the interface. Each system has a module with its words and its commands; what its commands print
+//! [`BatchSystem`] is the interface. Each system has a module with its words and its commands. Their output
 //! is parsed by pure functions. Callers know a system by [`System`] only, but for the parts that a single system has.
 //!
 //! Main types: [`BatchNode`], [`Allocation`], [`WorkerRequest`], [`Seat`] (the slots of one worker), [`BatchEnd`] of a

@@ -15,9 +15,9 @@ use std::ffi::OsString;
 
 /// Starts workers by LSF's commands.
 #[derive(Debug)]
-pub(crate) struct Lsf;
+pub(crate) struct LsfSystem;
 
-impl BatchSystem for Lsf {
+impl BatchSystem for LsfSystem {
     fn name(&self) -> &'static str {
         "LSF"
     }

@@ -1,7 +1,7 @@
 //! The interface of a batch system.
 
-use crate::lsf::Lsf;
-use crate::slurm::Slurm;
+use crate::lsf::LsfSystem;
+use crate::slurm::SlurmSystem;
 use crate::{Allocation, AskError, BatchEnd, BatchNode, WorkerRequest};
 use homing_model::links::Switch;
 use std::ffi::OsString;
@@ -24,8 +24,8 @@ impl System {
     /// Returns its interface.
     pub fn words(self) -> &'static dyn BatchSystem {
         match self {
-            System::Slurm => &Slurm,
-            System::Lsf => &Lsf,
+            System::Slurm => &SlurmSystem,
+            System::Lsf => &LsfSystem,
         }
     }
 }
@@ -64,7 +64,7 @@ pub trait BatchSystem: Debug + Sync {
     fn switches(&self) -> Vec<Switch>;
     /// Returns the job around this process, by its environment.
     fn allocation(&self, var: &dyn Fn(&str) -> Option<String>) -> Option<Allocation>;
-    /// Returns why it cannot carry out a request, with what to use instead.
+    /// Returns why it cannot carry out a request, with the replacement.
     fn refuses(&self, request: &WorkerRequest) -> Option<String>;
     /// Returns the program and the arguments of the command that starts a worker and is its channel. The job prints
     /// `homing-boot job NUMBER` first.

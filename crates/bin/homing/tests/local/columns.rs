@@ -49,7 +49,7 @@ fn lines_fit_into_eighty_columns_and_words_stay_whole() {
         assert!(!narrow.is_empty(), "homing {line}");
         let known = words(&whole);
         for row in narrow.lines() {
-            // A single word, such as a path or what is quoted in a command, may be longer.
+            // A single word, such as a path or a quoted part of a command, may be longer.
             let is_short = row.chars().count() <= 80 || words(row).len() == 1 || row.contains('\'');
             assert!(is_short, "homing {line}: {} columns: {row}", row.chars().count());
         }

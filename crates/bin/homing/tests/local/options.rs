@@ -100,7 +100,7 @@ const RUN: Rows = &[
     ("--cpus-per-task", "--cpus-per-task 2", SLURM),
     ("--mem-per-task", "--mem-per-task 1G", SLURM),
     ("--nodes", "--nodes 2", SLURM),
-    ("--slurm-arg", "--slurm-arg=-v", SLURM),
+    ("--batch-arg", "--batch-arg=-v", SLURM),
     ("--max-replace-args", "-N2", TWO),
     ("-L", "-L2", "printf 'a\\nb\\n' | homing run -q -k @ echo"),
     ("--max-lines", "-l2", "printf 'a\\nb\\n' | homing run -q -k @ echo"),

@@ -24,9 +24,9 @@ const SETTLES: Duration = Duration::from_secs(2);
 
 /// Starts workers by `srun`: as jobs, or as steps of the job around this process.
 #[derive(Debug)]
-pub(crate) struct Slurm;
+pub(crate) struct SlurmSystem;
 
-impl BatchSystem for Slurm {
+impl BatchSystem for SlurmSystem {
     fn name(&self) -> &'static str {
         "Slurm"
     }
