@@ -8,8 +8,9 @@ use homing_steps::SshExecutor;
 pub struct DeliveryRequest<'a> {
     /// Files by the host that wants them.
     pub wanted: &'a PackagesByHost,
-    /// Further hosts that may fetch: one that lacks no file may still have the internet access that the others lack.
-    pub others: Vec<String>,
+    /// The hosts that may fetch, in this order. One that lacks no file may still have the internet access that the
+    /// others lack.
+    pub fetchers: Vec<String>,
     /// The script that fetches.
     pub fetch: &'a Fetch,
     /// The script that takes the files from its standard input, as tar.
@@ -39,8 +40,7 @@ pub fn bring(
 ) -> Result<(String, TransferReport), Unbrought> {
     let folder = tempfile::tempdir();
     let folder = folder.map_err(|e| Failure::system(format!("making a temporary folder for packages: {e}")))?;
-    let hosts = load.wanted.keys().chain(&load.others);
-    let by = fetch_once(executor, hosts, load.fetch, folder.path(), say).map_err(Unbrought::Nobody)?;
+    let by = fetch_once(executor, load.fetchers.iter(), load.fetch, folder.path(), say).map_err(Unbrought::Nobody)?;
     let sent = Sent { folder: folder.path(), beside: None, script: load.script };
     Ok((by, send(executor, load.wanted, &sent).map_err(Failure::system)?))
 }

@@ -117,9 +117,26 @@ pub fn way(packages: &[String]) -> String {
     call("way", packages.iter().cloned()) + "main </dev/null\n"
 }
 
-/// Reads the output of [`way`]: why the host cannot fetch, or `None` if it can.
-pub fn no_way(output: &str) -> Option<String> {
-    Some(output.trim_end().strip_prefix("none ")?.to_string())
+/// Returns a script that prints, as [`way`] does, whether a host can fetch from other hosts' mirrors.
+pub fn reach(mirrors: &BTreeSet<String>) -> String {
+    call("reach", mirrors.iter().cloned()) + "main </dev/null\n"
+}
+
+/// The answer of a host that cannot fetch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoWay {
+    /// The reason.
+    pub why: String,
+    /// An index of each of its mirrors.
+    pub mirrors: BTreeSet<String>,
+}
+
+/// Reads the output of [`way`]; `None` if the host can fetch.
+pub fn no_way(output: &str) -> Option<NoWay> {
+    let mut lines = output.lines();
+    let why = lines.next()?.strip_prefix("none ")?.to_string();
+    let mirrors = lines.filter_map(|line| line.strip_prefix("at ")).filter(|uri| indexes::is_index(uri));
+    Some(NoWay { why, mirrors: mirrors.map(String::from).collect() })
 }
 
 /// Returns a script that fetches files and writes them to its standard output, as tar.
@@ -144,7 +161,12 @@ mod tests {
     #[test]
     fn a_host_without_a_way_has_a_reason() {
         assert_eq!(no_way("way\n"), None);
-        assert_eq!(no_way("none http://m: no answer in 10 s\n").as_deref(), Some("http://m: no answer in 10 s"));
+        let told = "none http://m: no answer in 10 s\nat http://m/dists/s/InRelease\nat http://m/users\n";
+        let no = no_way(told).unwrap();
+        assert_eq!(no.why, "http://m: no answer in 10 s");
+        let of_index = BTreeSet::from(["http://m/dists/s/InRelease".to_string()]);
+        assert_eq!(no.mirrors, of_index, "another machine requests an index, and nothing else");
+        assert!(reach(&of_index).contains("\nreach http://m/dists/s/InRelease\n"));
     }
 
     #[test]

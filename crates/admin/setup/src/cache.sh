@@ -34,6 +34,16 @@ way() {
   ! echo "$indexes" | grep -q "^'\(file\|copy\|cdrom\):" || { echo way; return 0; }
   w=$(mktemp -d) || die "cannot make a folder in ${TMPDIR:-/tmp}"
   echo "$indexes" | sed -n "s/^'\([a-z+]*:\/\/[^/]*\)\([^']*InRelease\)'.*/\1 \1\2/p" | sort -u -k1,1 | head -n 4 >"$w/mirrors"
+  tried
+}
+# reach URI...: as way, for these indexes of other hosts' mirrors.
+reach() {
+  w=$(mktemp -d) || die "cannot make a folder in ${TMPDIR:-/tmp}"
+  for uri; do echo "$(echo "$uri" | cut -d/ -f1-3) $uri"; done >"$w/mirrors"
+  tried
+}
+# tried: one of the mirrors in $w/mirrors gives its index; else the reason of each, and the indexes, for another to try.
+tried() {
   while read -r mirror uri; do
     { out=$(timeout 10 /usr/lib/apt/apt-helper -o APT::Sandbox::User=root -o Acquire::Retries=0 -o Acquire::http::Timeout=8 \
       -o Acquire::https::Timeout=8 download-file "$uri" "$w/index.$$.$(echo "$mirror" | cksum | cut -d' ' -f1)" 2>&1 </dev/null); s=$?
@@ -47,7 +57,7 @@ way() {
   done <"$w/mirrors"
   wait
   if [ -e "$w/way" ]; then echo way
-  elif [ -s "$w/why" ]; then echo "none $(sort "$w/why" | tr '\n' ';' | sed 's/;$//; s/;/; /g')"
+  elif [ -s "$w/why" ]; then echo "none $(sort "$w/why" | tr '\n' ';' | sed 's/;$//; s/;/; /g')"; sed 's/^[^ ]* /at /' "$w/mirrors"
   else echo "none its apt has no package source"; fi
   rm -rf "$w"
 }

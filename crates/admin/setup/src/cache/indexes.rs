@@ -35,16 +35,21 @@ impl Index {
     /// Reads a line; `None` if it is no index.
     fn read(line: &str) -> Option<Index> {
         let (name, uri) = line.split_once(' ')?;
-        let is_hex = |text: &str, digits: &[usize]| {
-            digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
-        };
-        let is_web = ["http://", "https://"].iter().any(|scheme| uri.starts_with(scheme));
-        let is_plain = uri.bytes().all(|b| b.is_ascii_graphic() && !b"?#'\\".contains(&b));
-        let (folder, file) = uri.rsplit_once('/')?;
-        let by_hash = is_hex(file, &[32, 64, 128]) && folder.rsplit('/').nth(1) == Some("by-hash");
-        let is_index = by_hash || NAMES.iter().any(|name| file.starts_with(name)) || is_language(file);
-        (is_hex(name, &[64]) && is_web && is_plain && is_index).then(|| Index { name: name.into(), uri: uri.into() })
+        (is_hex(name, &[64]) && is_index(uri)).then(|| Index { name: name.into(), uri: uri.into() })
     }
+}
+
+fn is_hex(text: &str, digits: &[usize]) -> bool {
+    digits.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase())
+}
+
+/// Whether an address is that of an index on the web.
+pub(super) fn is_index(uri: &str) -> bool {
+    let is_web = ["http://", "https://"].iter().any(|scheme| uri.starts_with(scheme));
+    let is_plain = uri.bytes().all(|b| b.is_ascii_graphic() && !b"?#'\\".contains(&b));
+    let Some((folder, file)) = uri.rsplit_once('/') else { return false };
+    let by_hash = is_hex(file, &[32, 64, 128]) && folder.rsplit('/').nth(1) == Some("by-hash");
+    is_web && is_plain && (by_hash || NAMES.iter().any(|name| file.starts_with(name)) || is_language(file))
 }
 
 /// Whether a file name is a language alone: `en.xz`, `pt_BR`. apt requests such names for descriptions from a source

@@ -129,8 +129,8 @@ fn install(args: &Install) -> Result<i32, Failure> {
         return concluded(&hosts, &came, &args.manner);
     }
     let (fetch, script) = (Fetch::packages(&files), cache::came(&args.packages));
-    let load =
-        DeliveryRequest { wanted: &wanted, others: came.has.iter().cloned().collect(), fetch: &fetch, script: &script };
+    let fetchers = wanted.keys().chain(&came.has).cloned().collect();
+    let load = DeliveryRequest { wanted: &wanted, fetchers, fetch: &fetch, script: &script };
     match bring(&executor, &load, &|text| args.manner.print_message(text)) {
         Ok((by, gone)) => {
             came.fetched.by = Some(by);
