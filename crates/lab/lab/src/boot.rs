@@ -1,6 +1,6 @@
 //! Starts one host, and waits until its sshd answers.
 
-use crate::disk::{detach, reap_in_background};
+use crate::disk::{self, detach, reap_in_background};
 use crate::error::{Doing, LabError, Result};
 use crate::exec::on_each;
 use crate::guest::Booted;
@@ -26,9 +26,13 @@ pub(crate) fn boot(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     let until = Instant::now() + PATIENCE;
     wait(host, &mut nspawn, until, "its sshd does not answer", || ssh_answers(host).then_some(()))?;
     let leader = wait(host, &mut nspawn, until, "its first process is missing", || process::leader_of(host))?;
+    net::join(host, leader)?;
     // Only after the boot: the first process exists earlier than the link.
     if let Some(rate) = plan.spec.link_bits_per_s {
         net::shape(host, leader, rate)?;
+    }
+    if plan.spec.spare_bytes.is_some() {
+        disk::show_spare(plan, host)?;
     }
     reap_in_background(nspawn);
     Ok(())

@@ -2,7 +2,7 @@
 //! disk with one head.
 
 use crate::error::{Doing, LabError, Result};
-use crate::plan::HostPlan;
+use crate::plan::{HostPlan, LabPlan};
 use crate::program::{command, run};
 use crate::spec::{DiskModel, LabSpec};
 use std::fs::{self, File};
@@ -23,6 +23,36 @@ pub(crate) fn make(host: &HostPlan, spec: &LabSpec) -> Result<()> {
     run(&doing, "mount", &["-o".as_ref(), "loop".as_ref(), backing.as_path(), scratch.as_path()])?;
     if spec.disk_model == DiskModel::Plain { Ok(()) } else { read_ahead_as_a_disk(&backing) }
 }
+
+/// Name of the spare disk in a host.
+pub const SPARE: &str = "/dev/disk/by-id/lab-spare";
+
+/// Makes the host's spare disk: a loop device on a file of zeros.
+pub(crate) fn make_spare(host: &HostPlan, bytes: u64) -> Result<()> {
+    let image = host.spare();
+    File::create(&image).and_then(|file| file.set_len(bytes)).doing("making", &image)?;
+    let doing = format!("making the spare disk of {}", host.name());
+    run(&doing, "losetup", &["-f".as_ref(), image.as_path()]).map(drop)
+}
+
+/// Gives a booted host the node of its spare disk and mounts the file systems of its table that are on it: no udev
+/// runs there that would.
+pub(crate) fn show_spare(plan: &LabPlan, host: &HostPlan) -> Result<()> {
+    let image = host.spare();
+    for device in crate::mounts::loops_below(&image) {
+        let sys = Path::new("/sys/block").join(device.file_name().unwrap_or_default()).join("dev");
+        let number = fs::read_to_string(&sys).doing("reading", &sys)?;
+        let (major, minor) = number.trim().split_once(':').unwrap_or_default();
+        let words = ["sh", "-c", NODE, "sh", &device.display().to_string(), major, minor, SPARE];
+        crate::exec::output(plan, host, "showing the spare disk", &words)?;
+    }
+    Ok(())
+}
+
+/// Words: device, its numbers, its further name.
+const NODE: &str = r#"[ -b "$1" ] || mknod -m 660 "$1" b "$2" "$3" || exit
+mkdir -p "${4%/*}" && ln -sf "$1" "$4" || exit
+mount -a -t ext4,xfs 2>/dev/null || :"#;
 
 /// Makes an ext4 of the host's own and returns the file that serves as its disk. `more` are further words for its
 /// mkfs.

@@ -13,8 +13,11 @@ const OF_ROOT: [&str; 4] = [".ssh", ".cache/homing", ".local/state/homing", ".co
 /// Folders in which everything is hidden: homes, and temporary files of programs, such as a queue or
 /// the marks of a job.
 const OF_ALL: [&str; 3] = ["home", "var/tmp", "tmp"];
-/// Homing's own folders of the system.
-const OF_SYSTEM: [&str; 2] = ["etc/homing", "var/lib/homing"];
+/// Homing's own folders of the system, and a file of Docker's images. That file turns apt's caches off: each call of
+/// apt then reads all indexes, which takes seconds.
+const OF_SYSTEM: [&str; 3] = ["etc/homing", "var/lib/homing", "etc/apt/apt.conf.d/docker-clean"];
+/// The machine's ssh keys.
+const HOST_KEYS: &str = "etc/ssh";
 
 /// Hides these files from a host whose upper layer is `upper`, before that is mounted over `lower`. The folder of the
 /// program at `shown` stays: a host runs it from there.
@@ -33,7 +36,9 @@ fn all(lower: &Path, shown: &Path) -> Vec<PathBuf> {
         .flat_map(|folder| names(folder).into_iter().map(|name| Path::new(folder).join(name)).collect::<Vec<_>>());
     let of_root = OF_ROOT.iter().map(|name| Path::new("root").join(name));
     let of_system = OF_SYSTEM.iter().map(PathBuf::from);
-    let found = of_all.chain(of_root).chain(of_system);
+    let is_key = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("ssh_host_");
+    let keys = names(HOST_KEYS).into_iter().filter(is_key).map(|name| Path::new(HOST_KEYS).join(name));
+    let found = of_all.chain(of_root).chain(of_system).chain(keys);
     found.filter(|path| lower.join(path).symlink_metadata().is_ok() && !shown.starts_with(lower.join(path))).collect()
 }
 
@@ -75,9 +80,13 @@ mod tests {
             "root/.cache/pip",
             "root/.cargo/bin",
             "etc/homing",
+            "etc/ssh",
             "var/lib/homing/labs",
         ] {
             fs::create_dir_all(machine.path().join(folder)).unwrap();
+        }
+        for key in ["ssh_host_rsa_key", "ssh_host_rsa_key.pub", "sshd_config"] {
+            fs::write(machine.path().join("etc/ssh").join(key), "").unwrap();
         }
         fs::set_permissions(machine.path().join("root"), Permissions::from_mode(0o700)).unwrap();
         machine
@@ -91,6 +100,8 @@ mod tests {
         hidden.sort();
         let wanted = [
             "etc/homing",
+            "etc/ssh/ssh_host_rsa_key",
+            "etc/ssh/ssh_host_rsa_key.pub",
             "home/ann",
             "root/.cache/homing",
             "root/.ssh",

@@ -35,8 +35,10 @@ mod root;
 mod slurm;
 pub mod spec;
 mod status;
+mod switches;
 mod uml;
 mod up;
+mod wires;
 
 pub use boot::{power_off, power_on, reboot, remount};
 pub use down::down;
@@ -46,6 +48,9 @@ pub use folder::{is_up, load, names, reach};
 pub use net::counters;
 pub use plan::LabPlan;
 pub use process::leader_of;
-pub use spec::{CephSpec, DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NfsSpec, parse_rate, parse_size};
+pub use spec::{
+    CephSpec, DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NetworkSpec, NfsSpec, SwitchesSpec, parse_rate,
+    parse_size,
+};
 pub use status::{HostState, HostStatus, LabStatus, status};
 pub use up::{up, up_with};

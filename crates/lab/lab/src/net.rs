@@ -1,4 +1,4 @@
-//! The lab's bridge, the shaping of its links, and the byte counters.
+//! The lab's bridges, the shaping of its links, and the byte counters.
 
 use crate::error::Result;
 use crate::plan::{HostPlan, LabPlan};
@@ -12,12 +12,40 @@ pub(crate) fn exists(interface: &str) -> bool {
     Path::new("/sys/class/net").join(interface).exists()
 }
 
-/// Makes the bridge and gives the machine its address there.
-pub(crate) fn make_bridge(plan: &LabPlan) -> Result<()> {
-    let (bridge, doing) = (plan.bridge(), "making the lab's bridge");
-    run(doing, "ip", &["link", "add", &bridge, "type", "bridge"])?;
-    run(doing, "ip", &["addr", "add", &format!("{}/24", plan.gateway()), "dev", &bridge])?;
-    run(doing, "ip", &["link", "set", &bridge, "up"])?;
+/// Makes the bridges, gives the machine its address on the first, and joins the switches.
+pub(crate) fn make_bridges(plan: &LabPlan) -> Result<()> {
+    let doing = "making the lab's bridges";
+    for bridge in plan.bridges() {
+        run(doing, "ip", &["link", "add", &bridge.name, "type", "bridge"])?;
+        run(doing, "ip", &["link", "set", &bridge.name, "up"])?;
+    }
+    run(doing, "ip", &["addr", "add", &format!("{}/24", plan.gateway()), "dev", &plan.bridge()])?;
+    let rate = plan.spec.switches.and_then(|switches| switches.uplink_bits_per_s);
+    for uplink in plan.uplinks() {
+        let (core, leaf) = (&uplink.core_end, &uplink.leaf_end);
+        run(doing, "ip", &["link", "add", core, "type", "veth", "peer", "name", leaf])?;
+        for (end, bridge) in [(core, plan.bridge()), (leaf, uplink.leaf)] {
+            run(doing, "ip", &["link", "set", end, "master", &bridge, "up"])?;
+            if let Some(rate) = rate {
+                finish("shaping a link between switches", &mut tbf(crate::program::command("tc"), end, rate))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The largest frame that a port of a further network takes, as switches have it: hosts choose their MTU.
+const LARGEST: &str = "9216";
+
+/// Puts the machine's ends of a host's links in further networks on their bridges, and shapes both ends.
+pub(crate) fn join(host: &HostPlan, leader: i32) -> Result<()> {
+    for link in host.further_links() {
+        let doing = format!("joining {} to the network {}", host.name(), link.network.name);
+        run(&doing, "ip", &["link", "set", &link.veth, "mtu", LARGEST, "master", &link.bridge, "up"])?;
+        if let Some(rate) = link.network.link_bits_per_s {
+            shape_ends(host, leader, [&link.veth, &link.interface], rate)?;
+        }
+    }
     Ok(())
 }
 
@@ -25,7 +53,7 @@ pub(crate) fn make_bridge(plan: &LabPlan) -> Result<()> {
 pub(crate) fn make_tap(plan: &LabPlan, host: &HostPlan) -> Result<()> {
     let (tap, doing) = (host.veth(), format!("making the link of {}", host.name()));
     run(&doing, "ip", &["tuntap", "add", "dev", &tap, "mode", "tap"])?;
-    run(&doing, "ip", &["link", "set", &tap, "master", &plan.bridge(), "up"]).map(drop)
+    run(&doing, "ip", &["link", "set", &tap, "master", &plan.bridge_of(host), "up"]).map(drop)
 }
 
 /// Shapes the traffic that a guest receives. The shaping of the other ends limits the traffic that it sends.
@@ -36,11 +64,16 @@ pub(crate) fn shape_guest(host: &HostPlan, bits_per_s: u64) -> Result<()> {
 
 /// Shapes both ends of a host's link: the queue of each end limits the traffic that leaves it.
 pub(crate) fn shape(host: &HostPlan, leader: i32, bits_per_s: u64) -> Result<()> {
+    shape_ends(host, leader, [&host.veth(), "host0"], bits_per_s)
+}
+
+/// Shapes the machine's end of a link and the host's.
+fn shape_ends(host: &HostPlan, leader: i32, ends: [&str; 2], bits_per_s: u64) -> Result<()> {
     let doing = format!("shaping the link of {}", host.name());
-    finish(&doing, &mut tbf(crate::program::command("tc"), &host.veth(), bits_per_s))?;
+    finish(&doing, &mut tbf(crate::program::command("tc"), ends[0], bits_per_s))?;
     let mut inside = crate::program::command("nsenter");
     inside.args(["--net", "--target", &leader.to_string(), "tc"]);
-    finish(&doing, &mut tbf(inside, "host0", bits_per_s))?;
+    finish(&doing, &mut tbf(inside, ends[1], bits_per_s))?;
     Ok(())
 }
 
@@ -64,11 +97,12 @@ pub fn counters(host: &HostPlan) -> Option<(u64, u64)> {
 /// Returns the lab's interfaces that exist now.
 pub(crate) fn interfaces(plan: &LabPlan) -> Vec<String> {
     let prefix = format!("vb-{}-", plan.bridge());
+    let bridges: Vec<String> = plan.bridges().into_iter().map(|bridge| bridge.name).collect();
     let Ok(all) = fs::read_dir("/sys/class/net") else { return Vec::new() };
     let mut names: Vec<String> = all
         .flatten()
         .filter_map(|e| e.file_name().into_string().ok())
-        .filter(|n| *n == plan.bridge() || n.starts_with(&prefix))
+        .filter(|n| bridges.contains(n) || n.starts_with(&prefix))
         .collect();
     names.sort();
     names

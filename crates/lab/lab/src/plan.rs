@@ -84,7 +84,7 @@ impl LabPlan {
 
     /// Returns the text of `cluster.toml`.
     pub fn cluster_text(&self) -> String {
-        format!("hosts = \"{}\"\n", self.names())
+        format!("hosts = \"{}\"\n{}{}", self.names(), self.addresses_text(), self.switches_text())
     }
 
     /// Returns the text of `ssh_config`. It names hosts by address, since the machine's resolver does not know them.
@@ -101,10 +101,15 @@ impl LabPlan {
         )
     }
 
-    /// Returns one line per host: every name and address by which it is reached.
-    pub fn known_hosts_text(&self, public_key: &str) -> String {
-        let key = public_key.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-        self.hosts().iter().map(|h| format!("{},{} {key}\n", h.name(), h.address())).collect()
+    /// Returns one line per host: every name and address by which it is reached, with its key.
+    pub fn known_hosts_text<'k>(&self, public_keys: impl Iterator<Item = &'k str>) -> String {
+        let key = |text: &str| text.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        let names = |host: &HostPlan| {
+            let further = host.further_links().into_iter().map(|link| format!(",{},{}", link.host_name, link.address));
+            format!("{},{}{}", host.name(), host.address(), further.collect::<String>())
+        };
+        let line = |(host, text): (&HostPlan, &str)| format!("{} {}\n", names(host), key(text));
+        self.hosts().iter().zip(public_keys).map(line).collect()
     }
 
     /// Returns `/etc/hosts` of every host. A host's own name means its address on the link too: file systems publish
@@ -113,6 +118,9 @@ impl LabPlan {
         let mut text = String::from("127.0.0.1 localhost\n::1 localhost ip6-localhost\n");
         for h in self.hosts() {
             text += &format!("{} {}\n", h.address(), h.name());
+            for link in h.further_links() {
+                text += &format!("{} {}\n", link.address, link.host_name);
+            }
         }
         text
     }
@@ -121,7 +129,7 @@ impl LabPlan {
 /// One host of a plan.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
-    lab: LabPlan,
+    pub(crate) lab: LabPlan,
     pub(crate) index: u32,
 }
 
@@ -172,6 +180,11 @@ impl HostPlan {
         self.dir().join("scratch")
     }
 
+    /// Returns the file that serves as the host's spare disk.
+    pub fn spare(&self) -> PathBuf {
+        self.dir().join("spare.img")
+    }
+
     /// Returns the file of the host's console output.
     pub fn console(&self) -> PathBuf {
         self.dir().join("console.log")
@@ -209,14 +222,14 @@ impl HostPlan {
 
     /// Returns the arguments of systemd-nspawn.
     pub fn nspawn_arguments(&self) -> Vec<String> {
-        vec![
+        let mut words = vec![
             "--register=no".into(),
             "--keep-unit".into(),
             "--quiet".into(),
             format!("--machine={}", self.machine()),
             format!("--hostname={}", self.name()),
             self.root_argument(),
-            format!("--network-bridge={}", self.lab.bridge()),
+            format!("--network-bridge={}", self.lab.bridge_of(self)),
             "--capability=all".into(),
             // The kernel has one clock and one time zone: a host that sets them sets those of the machine.
             "--drop-capability=CAP_SYS_TIME".into(),
@@ -226,8 +239,11 @@ impl HostPlan {
             "--bind=/dev/fuse".into(),
             format!("--bind={}:/scratch", self.scratch().display()),
             "--console=pipe".into(),
-            "--boot".into(),
-        ]
+        ];
+        let further = self.further_links().into_iter();
+        words.extend(further.map(|link| format!("--network-veth-extra={}:{}", link.veth, link.interface)));
+        words.push("--boot".into());
+        words
     }
 
     /// Returns the `.network` file for `host0`.
@@ -281,7 +297,8 @@ mod tests {
         let h = p.host("n3").expect("n3");
         assert!(h.network_text().contains("Address=10.77.254.3/24"));
         assert!(p.ssh_config_text().contains("Host n3\n  HostName 10.77.254.3\n"));
-        assert!(p.known_hosts_text("ssh-ed25519 AAAA root@vm").contains("n3,10.77.254.3 ssh-ed25519 AAAA\n"));
+        let keys = ["ssh-ed25519 A root@vm", "ssh-ed25519 B root@vm", "ssh-ed25519 C root@vm"];
+        assert!(p.known_hosts_text(keys.into_iter()).contains("n3,10.77.254.3 ssh-ed25519 C\n"));
         assert_eq!(p.cluster_text(), "hosts = \"n[1-12]\"\n");
         assert!(p.host("n13").is_none() && p.host("").is_none());
         assert!(h.nspawn_arguments().contains(&"--directory=/var/lib/homing/labs/t/n3/root".to_string()));

@@ -30,6 +30,9 @@ pub(crate) const FOR_GLUSTER: &[(&str, &str)] =
 pub(crate) const FOR_SLURM: &[(&str, &str)] =
     &[("slurmctld", "slurmctld"), ("slurmd", "slurmd"), ("srun", "slurm-client"), ("munged", "munge")];
 
+/// Needed for switches that announce themselves.
+pub(crate) const FOR_SWITCHES: &[(&str, &str)] = &[("lldpd", "lldpd"), ("unshare", "util-linux")];
+
 /// Needed for MooseFS.
 pub(crate) const FOR_MOOSEFS: &[(&str, &str)] = &[
     ("mfsmaster", "moosefs-master"),

@@ -8,28 +8,37 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-/// Files that every host of a lab shares.
-pub(crate) struct Keys {
+/// A pair of keys of ssh.
+struct KeyPair {
     private: String,
     public: String,
-    host_private: String,
-    host_public: String,
+}
+
+/// The keys of a lab: root's, which all hosts have, and one of each host, by its place among the hosts.
+pub(crate) struct Keys {
+    root: KeyPair,
+    hosts: Vec<KeyPair>,
+    known_hosts: String,
 }
 
 /// Makes the lab's keys and the files by which the machine reaches the hosts.
 pub(crate) fn make_keys(plan: &LabPlan) -> Result<Keys> {
-    let generate = |file: &str| -> Result<(String, String)> {
-        let path = plan.dir().join(file);
+    let generate = |file: &Path| -> Result<KeyPair> {
         let mut c = crate::program::command("ssh-keygen");
-        c.args(["-q", "-t", "ed25519", "-N", "", "-C", "homing-lab", "-f"]).arg(&path);
+        c.args(["-q", "-t", "ed25519", "-N", "", "-C", "homing-lab", "-f"]).arg(file);
         finish("making the lab's ssh keys", &mut c)?;
-        let public = path.with_extension("pub");
-        Ok((fs::read_to_string(&path).doing("reading", &path)?, fs::read_to_string(&public).doing("reading", &public)?))
+        let read = |path: &Path| fs::read_to_string(path).doing("reading", path);
+        Ok(KeyPair { private: read(file)?, public: read(&file.with_extension("pub"))? })
     };
-    let (private, public) = generate("id_ed25519")?;
-    let (host_private, host_public) = generate("host_ed25519")?;
-    let keys = Keys { private, public, host_private, host_public };
-    write(&plan.dir().join("known_hosts"), &plan.known_hosts_text(&keys.host_public), 0o644)?;
+    let of_host = |host: &HostPlan| {
+        fs::create_dir_all(host.dir()).doing("making", &host.dir())?;
+        generate(&host.dir().join("host_ed25519"))
+    };
+    let root = generate(&plan.dir().join("id_ed25519"))?;
+    let hosts = plan.hosts().iter().map(of_host).collect::<Result<Vec<_>>>()?;
+    let known_hosts = plan.known_hosts_text(hosts.iter().map(|key| key.public.as_str()));
+    let keys = Keys { root, hosts, known_hosts };
+    write(&plan.dir().join("known_hosts"), &keys.known_hosts, 0o644)?;
     write(&plan.ssh_config(), &plan.ssh_config_text(), 0o644)?;
     write(&plan.cluster_file(), &plan.cluster_text(), 0o644)?;
     Ok(keys)
@@ -52,7 +61,7 @@ pub(crate) fn make(plan: &LabPlan, host: &HostPlan, keys: &Keys) -> Result<()> {
         bash_as_sh(&root)?;
     }
     write_identity(plan, host, &root)?;
-    write_ssh(plan, &root, keys)
+    write_ssh(host, &root, keys)
 }
 
 /// Removes the machine's own identity and services from the overlay.
@@ -136,13 +145,21 @@ fn write_identity(plan: &LabPlan, host: &HostPlan, root: &Path) -> Result<()> {
     symlink("/usr/share/zoneinfo/Etc/UTC", &local).doing("linking", &local)?;
     write(&root.join("etc/hostname"), &format!("{}\n", host.name()), 0o644)?;
     write(&root.join("etc/hosts"), &plan.etc_hosts_text(), 0o644)?;
+    // Hosts know each other by their files; a name server of the machine cannot be reached from them.
+    write(&root.join("etc/resolv.conf"), "", 0o644)?;
     write(&root.join("etc/systemd/network/10-host0.network"), &host.network_text(), 0o644)?;
+    for link in host.further_links() {
+        let file = format!("etc/systemd/network/20-{}.network", link.interface);
+        write(&root.join(file), &link.network_text(), 0o644)?;
+    }
     // Debian empties /tmp at boot, which would remove the machine's files there.
     write(&root.join("etc/tmpfiles.d/tmp.conf"), "d /tmp 1777 root root -\n", 0o644)?;
     write(&root.join("etc/systemd/journald.conf.d/10-lab.conf"), "[Journal]\nStorage=volatile\n", 0o644)?;
+    write(&root.join("etc/systemd/system/chrony.service.d/10-lab.conf"), CHRONY, 0o644)?;
     let wants = root.join("etc/systemd/system/multi-user.target.wants");
     fs::create_dir_all(&wants).doing("making", &wants)?;
-    for unit in ["ssh.service", "systemd-networkd.service"] {
+    let neighbours = plan.spec.switches.map(|_| "lldpd.service");
+    for unit in ["ssh.service", "systemd-networkd.service"].into_iter().chain(neighbours) {
         let link = wants.join(unit);
         symlink(Path::new("/lib/systemd/system").join(unit), &link).doing("linking", &link)?;
     }
@@ -156,18 +173,23 @@ fn write_identity(plan: &LabPlan, host: &HostPlan, root: &Path) -> Result<()> {
     fs::create_dir_all(&point).doing("making", &point)
 }
 
-fn write_ssh(plan: &LabPlan, root: &Path, keys: &Keys) -> Result<()> {
+/// chronyd measures and serves the time, and sets no clock: that is the machine's. Its package would not start it
+/// without the capability to set the clock.
+const CHRONY: &str = "[Unit]\nConditionCapability=\n\n[Service]\nEnvironment=DAEMON_OPTS=-x\nEnvironmentFile=\n";
+
+fn write_ssh(host: &HostPlan, root: &Path, keys: &Keys) -> Result<()> {
+    let own = &keys.hosts[host.index as usize - 1];
     let server = root.join("etc/ssh");
-    write(&server.join("ssh_host_ed25519_key"), &keys.host_private, 0o600)?;
-    write(&server.join("ssh_host_ed25519_key.pub"), &keys.host_public, 0o644)?;
+    write(&server.join("ssh_host_ed25519_key"), &own.private, 0o600)?;
+    write(&server.join("ssh_host_ed25519_key.pub"), &own.public, 0o644)?;
     write(&server.join("sshd_config.d/00-homing-lab.conf"), SSHD, 0o644)?;
     let home = root.join("root/.ssh");
     fs::create_dir_all(&home).doing("making", &home)?;
     fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).doing("protecting", &home)?;
-    write(&home.join("authorized_keys"), &keys.public, 0o600)?;
-    write(&home.join("id_ed25519"), &keys.private, 0o600)?;
-    write(&home.join("id_ed25519.pub"), &keys.public, 0o644)?;
-    write(&home.join("known_hosts"), &plan.known_hosts_text(&keys.host_public), 0o644)?;
+    write(&home.join("authorized_keys"), &keys.root.public, 0o600)?;
+    write(&home.join("id_ed25519"), &keys.root.private, 0o600)?;
+    write(&home.join("id_ed25519.pub"), &keys.root.public, 0o644)?;
+    write(&home.join("known_hosts"), &keys.known_hosts, 0o644)?;
     write(&home.join("config"), &format!("{SSH_INSIDE}{QUICK_KEYS}"), 0o600)
 }
 

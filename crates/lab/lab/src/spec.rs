@@ -116,6 +116,50 @@ impl FromStr for NfsSpec {
     }
 }
 
+/// A further network of all hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkSpec {
+    /// Its name, and that of its interface in each host.
+    pub name: String,
+    /// Link rate of each host in it, bits per second; `None`: not shaped.
+    #[serde(default)]
+    pub link_bits_per_s: Option<u64>,
+}
+
+/// The name of the first network in a cluster file.
+pub const FIRST_NETWORK: &str = "manage";
+
+/// The highest number of further networks: each has a /16 of its own for all labs.
+const MAX_NETWORKS: usize = 4;
+
+impl FromStr for NetworkSpec {
+    type Err = String;
+    /// Reads `storage` or `storage:1gbit`.
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        let (name, rate) = s.split_once(':').map_or((s, None), |(name, rate)| (name, Some(rate)));
+        // The kernel's names of interfaces have at most 15 bytes.
+        let fits = (1..=15).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && name.starts_with(|c: char| c.is_ascii_lowercase());
+        if !fits || [FIRST_NETWORK, "lo", "host0"].contains(&name) {
+            return Err(format!(
+                "{name:?} cannot be the name of a further network: use up to 15 lower-case letters, digits and -, as in \
+                 storage:1gbit; {FIRST_NETWORK} is the first network"
+            ));
+        }
+        Ok(NetworkSpec { name: name.into(), link_bits_per_s: rate.map(parse_rate).transpose()? })
+    }
+}
+
+/// Switches between the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchesSpec {
+    /// Number of switches with hosts on them.
+    pub count: u32,
+    /// Rate of the link from each to the one that joins them, bits per second; `None`: not shaped.
+    pub uplink_bits_per_s: Option<u64>,
+}
+
 /// The program that runs guests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -148,12 +192,21 @@ pub struct LabSpec {
     pub hosts: u32,
     /// Link rate of each host, bits per second; `None`: not shaped.
     pub link_bits_per_s: Option<u64>,
+    /// Further networks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<NetworkSpec>,
+    /// Switches that announce themselves; `None`: one bridge that does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<SwitchesSpec>,
     /// Processors of each host; `None`: no limit.
     pub cpus: Option<f64>,
     /// Size of `/scratch` in bytes.
     pub disk_bytes: u64,
     /// The disk behind `/scratch`.
     pub disk_model: DiskModel,
+    /// Size in bytes of a second, empty disk of each host; `None`: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare_bytes: Option<u64>,
     /// GlusterFS volume over the hosts.
     pub gluster: Option<GlusterSpec>,
     /// MooseFS over the hosts.
@@ -179,9 +232,12 @@ impl Default for LabSpec {
             name: "lab".into(),
             hosts: 4,
             link_bits_per_s: None,
+            networks: Vec::new(),
+            switches: None,
             cpus: None,
             disk_bytes: 4 << 30,
             disk_model: DiskModel::Plain,
+            spare_bytes: None,
             gluster: None,
             moosefs: None,
             ceph: None,
@@ -218,6 +274,13 @@ impl LabSpec {
         }
         if self.disk_bytes < 64 << 20 {
             return refuse(format!("a disk of {} bytes is too small; 64M is the least", self.disk_bytes));
+        }
+        self.check_wires()?;
+        if self.spare_bytes.is_some_and(|bytes| bytes < 64 << 20) {
+            return refuse("a spare disk of less than 64M holds no file system".into());
+        }
+        if self.spare_bytes.is_some() && self.has_guests() {
+            return refuse("guests have no spare disk".into());
         }
         if self.cpus.is_some_and(|c| !(0.01..=4096.0).contains(&c)) {
             return refuse(format!("cannot give a host {} processors", self.cpus.unwrap_or_default()));
@@ -265,6 +328,32 @@ impl LabSpec {
             ));
         }
         Ok(())
+    }
+}
+
+impl LabSpec {
+    fn check_wires(&self) -> Result<()> {
+        let refuse = |text: String| Err(LabError::Request(text));
+        if self.has_guests() && !(self.networks.is_empty() && self.switches.is_none()) {
+            return refuse("guests have one network and no switches".into());
+        }
+        if self.networks.len() > MAX_NETWORKS {
+            return refuse(format!("a lab has up to {MAX_NETWORKS} further networks, not {}", self.networks.len()));
+        }
+        let mut names: Vec<&String> = self.networks.iter().map(|network| &network.name).collect();
+        names.sort();
+        if let Some(twice) = names.windows(2).find(|two| two[0] == two[1]) {
+            return refuse(format!("two networks are called {}", twice[0]));
+        }
+        match self.switches {
+            Some(switches) if !(1..=9).contains(&switches.count) || switches.count > self.hosts => refuse(format!(
+                "{} hosts are on 1 to {} switches, not {}",
+                self.hosts,
+                self.hosts.min(9),
+                switches.count
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -341,6 +430,30 @@ mod tests {
         for bad in ["", "200", "200mb", "fast", "1bit"] {
             assert!(parse_rate(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn networks_have_names_that_an_interface_can_have() {
+        let of = |text: &str| text.parse::<NetworkSpec>();
+        let storage = |link_bits_per_s| Ok(NetworkSpec { name: "storage".into(), link_bits_per_s });
+        assert_eq!([of("storage"), of("storage:1gbit")], [storage(None), storage(Some(1_000_000_000))]);
+        for bad in ["", "Storage", "2nd", "manage", "host0", "a b", "storage:fast", "a-name-of-16-byt"] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+        let lab = |networks: &[&str], switches, hosts| LabSpec {
+            hosts,
+            networks: networks.iter().map(|text| of(text).unwrap()).collect(),
+            switches,
+            ..LabSpec::default()
+        };
+        let switches = |count| Some(SwitchesSpec { count, uplink_bits_per_s: None });
+        assert!(lab(&["a", "b"], switches(2), 2).check().is_ok());
+        assert!(
+            lab(&["a", "a"], None, 2).check().is_err() && lab(&["a", "b", "c", "d", "e"], None, 2).check().is_err()
+        );
+        assert!([0, 3].iter().all(|count| lab(&[], switches(*count), 2).check().is_err()));
+        let nfs = Some(NfsSpec { version: 4, rdma: false });
+        assert!(LabSpec { nfs, ..lab(&["a"], None, 2) }.check().is_err(), "guests");
     }
 
     #[test]

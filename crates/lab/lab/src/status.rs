@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::plan::LabPlan;
 use crate::{boot, folder, net, process, program};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -26,6 +27,12 @@ pub struct HostStatus {
     pub name: String,
     /// Address on the lab's bridge.
     pub address: Ipv4Addr,
+    /// Address in each further network.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub networks: BTreeMap<String, Ipv4Addr>,
+    /// The switch that it is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch: Option<String>,
     /// State now.
     pub state: HostState,
     /// The host's first process, as the machine numbers it.
@@ -69,6 +76,8 @@ pub fn status(name: &str) -> Result<LabStatus> {
             HostStatus {
                 name: h.name(),
                 address: h.address(),
+                networks: h.further_links().into_iter().map(|link| (link.network.name, link.address)).collect(),
+                switch: h.switch(),
                 state,
                 pid,
                 rx_bytes: bytes.map(|b| b.0),

@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::exec::on_each;
 use crate::plan::LabPlan;
 use crate::spec::{DiskModel, LabSpec};
-use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm};
+use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm, switches};
 
 /// Raises a lab. When it fails on the way, the parts that it made are taken down again.
 pub fn up(spec: &LabSpec) -> Result<LabPlan> {
@@ -25,6 +25,9 @@ pub fn up_with(spec: &LabSpec, report: &dyn Fn(&str)) -> Result<LabPlan> {
     }
     if spec.slurm {
         program::require(program::FOR_SLURM)?;
+    }
+    if spec.switches.is_some() {
+        program::require(program::FOR_SWITCHES)?;
     }
     if spec.moosefs.is_some() {
         program::require(program::FOR_MOOSEFS)?;
@@ -56,7 +59,7 @@ fn keep_inherited() {
 }
 
 fn raise(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
-    net::make_bridge(plan)?;
+    net::make_bridges(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;
     let kernel = plan.spec.has_guests().then(|| plan.spec.guests.kernel()).transpose()?;
@@ -70,11 +73,17 @@ fn raise(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
             return boot::boot_guest(plan, host, kernel, &disk);
         }
         disk::make(host, &plan.spec)?;
+        if let Some(bytes) = plan.spec.spare_bytes {
+            disk::make_spare(host, bytes)?;
+        }
         if plan.spec.slurm {
             slurm::configure(plan, host, &munge_key)?;
         }
         boot::boot(plan, host)
     })?;
+    if plan.spec.switches.is_some() {
+        switches::start(plan)?;
+    }
     if let Some(shape) = plan.spec.gluster {
         tell("making the GlusterFS volume, and waiting until all hosts have mounted it");
         gluster::make(plan, shape)?;

@@ -4,7 +4,9 @@ mod demo;
 mod show;
 
 use clap::Subcommand;
-use homing_lab::{CephSpec, DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NfsSpec};
+use homing_lab::{
+    CephSpec, DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NetworkSpec, NfsSpec, SwitchesSpec,
+};
 use homing_model::Failure;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -96,6 +98,16 @@ struct UpArgs {
     /// Rate of each host's link, such as 200mbit (default: no limit)
     #[arg(long, value_parser = homing_lab::parse_rate)]
     link: Option<u64>,
+    /// Give the hosts a further network of this name: n1 is n1-NAME there, and its interface is NAME. With a rate its
+    /// links are shaped, as in storage:1gbit. May be repeated
+    #[arg(long, value_name = "NAME[:RATE]")]
+    network: Vec<NetworkSpec>,
+    /// Put the hosts in equal parts on N switches, which one more joins; they announce themselves (LLDP)
+    #[arg(long, value_name = "N")]
+    switches: Option<u32>,
+    /// Rate of the link from each switch to the one that joins them, such as 1gbit (default: no limit)
+    #[arg(long, value_name = "RATE", requires = "switches", value_parser = homing_lab::parse_rate)]
+    uplink: Option<u64>,
     /// Processors of each host, such as 0.5 (default: no limit)
     #[arg(long)]
     cpus: Option<f64>,
@@ -105,6 +117,9 @@ struct UpArgs {
     /// Kind of disk: plain (a file), hdd (one head: seeks cost time), hdd/5 (five times as slow)
     #[arg(long, default_value = "plain")]
     disk_model: DiskModel,
+    /// Give each host a second, empty disk of this size at /dev/disk/by-id/lab-spare
+    #[arg(long, value_name = "SIZE", value_parser = homing_lab::parse_size)]
+    spare_disk: Option<u64>,
     /// Make a GlusterFS volume at /data: SETSxCOPIES such as 2x2, or replica=2
     #[arg(long, value_name = "SHAPE")]
     gluster: Option<GlusterSpec>,
@@ -155,9 +170,12 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         name: args.lab.name,
         hosts: args.hosts,
         link_bits_per_s: args.link,
+        networks: args.network,
+        switches: args.switches.map(|count| SwitchesSpec { count, uplink_bits_per_s: args.uplink }),
         cpus: args.cpus,
         disk_bytes: args.disk,
         disk_model: args.disk_model,
+        spare_bytes: args.spare_disk,
         gluster: args.gluster,
         moosefs: args.moosefs,
         ceph: args.ceph,

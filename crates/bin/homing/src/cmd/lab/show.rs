@@ -63,6 +63,11 @@ fn table(status: &LabStatus) -> String {
             or_dash(h.rx_bytes),
             or_dash(h.tx_bytes)
         );
+        let further = h.networks.iter().map(|(name, address)| format!("{}-{name} is {address}", h.name));
+        let further: Vec<String> = h.switch.iter().map(|name| format!("on switch {name}")).chain(further).collect();
+        if !further.is_empty() {
+            text += &format!("       {}\n", further.join(", "));
+        }
     }
     if !status.up {
         text += &format!("lab {} is incomplete; `homing lab down --name {}` removes it\n", status.name, status.name);
