@@ -1,7 +1,7 @@
 //! `homing down`: drains a host and takes it out of the cluster.
 
 use super::volumes::lacking_places;
-use super::{UpSession, executor, record_of, token};
+use super::{UpSession, record_of, token};
 use crate::cluster::ClusterArgs;
 use crate::cmd::volume::args::One;
 use crate::cmd::volume::change::change;
@@ -92,7 +92,8 @@ fn queued(host: &str, jobs: &[String]) -> Failure {
 /// Takes a host out of the cluster.
 pub fn run(args: Args) -> Result<i32, Failure> {
     let cluster = args.cluster.load()?;
-    let site = cluster.site_with_volumes()?;
+    let mut site = cluster.site_with_volumes()?;
+    args.cluster.fit_to_lab(&mut site)?;
     let up = args.as_up();
     let record = record_of(up.file.as_deref(), &site)?;
     let host = &args.host;
@@ -103,10 +104,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         return Err(Failure::usage(format!("{host} cannot be removed: {why}")));
     }
     let mut rest = site.without(host);
-    let executor = executor(&up, &site);
     let lead = (!args.dry_run).then(token);
-    let leaving = Some(host.clone());
-    let mut session = UpSession { args: up, site, executor, record, lead, leaving, fetched: Vec::new() };
+    let mut session = UpSession { leaving: Some(host.clone()), ..UpSession::new(up, site, record, lead) };
     session.check_leaving(&args, &rest)?;
     let summary = session.summary_of_leaving(host, &rest)?;
     if args.dry_run {

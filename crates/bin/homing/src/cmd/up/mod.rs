@@ -19,6 +19,7 @@ use homing_model::text::shown_lines;
 use homing_relay::Fetched;
 use homing_setup::{Area, ClusterSite, SetupRecord};
 use homing_steps::{Along, SshExecutor};
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ const ANSWER: usize = 64 << 20;
 #[command(verbatim_doc_comment)]
 pub struct Args {
     /// Cluster file (default: as for all commands)
-    #[arg(value_name = "CLUSTER.toml", conflicts_with_all = ["cluster", "lab"])]
+    #[arg(value_name = "CLUSTER.toml", conflicts_with = "cluster")]
     file: Option<PathBuf>,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -95,6 +96,8 @@ struct UpSession {
     leaving: Option<String>,
     /// By area: files of packages that one host fetched for all.
     fetched: Vec<(String, Fetched)>,
+    /// Whether this machine can fetch packages and no host can.
+    only_from_here: Cell<bool>,
 }
 
 /// Sets hosts up, undoes that, or compares.
@@ -106,10 +109,11 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         args.only = record.only.clone();
     }
     if args.file.is_some() {
-        args.cluster = ClusterArgs::named(args.file.clone());
+        args.cluster = args.cluster.of_file(args.file.clone());
     }
     let cluster = args.cluster.load()?;
-    let site = cluster.site_with_volumes()?;
+    let mut site = cluster.site_with_volumes()?;
+    args.cluster.fit_to_lab(&mut site)?;
     if !(args.undo || args.diff) {
         let faults = crate::cmd::snapshot::section_faults(&args.cluster)?;
         if !faults.is_empty() {
@@ -120,11 +124,10 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         Some(record) => record,
         None => record_of(args.cluster.file(), &site)?,
     };
-    let executor = executor(&args, &site);
     // A call that cannot get consent only looks: it must not take the hosts from a set-up under way.
     let changes = !args.dry_run && !args.diff && args.consent.possible("setting up hosts").is_ok();
     let lead = changes.then(token);
-    let mut session = UpSession { args, site, executor, record, lead, leaving: None, fetched: Vec::new() };
+    let mut session = UpSession::new(args, site, record, lead);
     match () {
         () if session.args.undo => session.undo(),
         () if session.args.diff => session.diff(),
@@ -161,6 +164,12 @@ fn token() -> String {
 }
 
 impl UpSession {
+    fn new(args: Args, site: ClusterSite, record: SetupRecord, lead: Option<String>) -> UpSession {
+        let executor = executor(&args, &site);
+        let (leaving, fetched, only_from_here) = (None, Vec::new(), Cell::new(false));
+        UpSession { args, site, executor, record, lead, leaving, fetched, only_from_here }
+    }
+
     /// Requests consent once per call. Later rounds complete the changes that the user agreed to.
     fn confirm(&mut self, what: &str, summary: &str) -> Result<(), Failure> {
         self.args.consent.quietly(self.args.quiet).confirm(what, summary)?;

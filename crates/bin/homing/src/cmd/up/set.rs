@@ -227,9 +227,11 @@ impl UpSession {
             return Ok(0);
         }
         let (hosts, looked) = (hosts.to_string(), looked.join(","));
-        let tree = self.args.tree.words();
+        let cluster = self.args.cluster.words();
+        let cluster = cluster.iter().map(|word| word.to_string_lossy().into_owned());
+        let further: Vec<String> = cluster.chain(self.args.tree.words()).collect();
         let mut words = vec!["homing", "check", "-w", &hosts, "--only", &looked, "--deadline", CHECK_DEADLINE];
-        words.extend(tree.iter().map(String::as_str));
+        words.extend(further.iter().map(String::as_str));
         self.print_message(&shlex::try_join(words.iter().copied()).unwrap_or_default());
         let parsed = CheckCommand::try_parse_from(&words[1..]).map_err(|e| Failure::system(e.to_string()))?;
         crate::cmd::check::run(parsed.args)
