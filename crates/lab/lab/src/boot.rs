@@ -5,6 +5,7 @@ use crate::error::{Doing, LabError, Result};
 use crate::exec::on_each;
 use crate::guest::Booted;
 use crate::plan::{HostPlan, LabPlan};
+use crate::spec::HostSystem;
 use crate::{cgroup, folder, gluster, guest, inotify, net, process, program};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
@@ -122,6 +123,10 @@ fn start(plan: &LabPlan, host: &HostPlan) -> Result<Child> {
     c.args(host.nspawn_arguments()).stdout(out).stderr(err);
     // The machine's /tmp must be visible in the host, as is the rest of its root.
     c.env("SYSTEMD_NSPAWN_TMPFS_TMP", "0");
+    if *host.system() != HostSystem::This {
+        // From 256 on systemd boots on version 2 of the control groups alone, whatever this machine has.
+        c.env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1");
+    }
     detach(&mut c);
     cgroup::enter(&mut c, doors);
     c.spawn().doing("starting systemd-nspawn on", host.root())

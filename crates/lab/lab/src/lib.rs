@@ -36,6 +36,7 @@ mod slurm;
 pub mod spec;
 mod status;
 mod switches;
+mod systems;
 mod uml;
 mod up;
 mod wires;
@@ -49,8 +50,8 @@ pub use net::counters;
 pub use plan::LabPlan;
 pub use process::leader_of;
 pub use spec::{
-    CephSpec, DiskModel, GlusterSpec, Guests, LabSpec, MooseSpec, NetworkSpec, NfsSpec, SwitchesSpec, parse_rate,
-    parse_size,
+    CephSpec, DiskModel, GlusterSpec, Guests, HostSystem, LabSpec, MooseSpec, NetworkSpec, NfsSpec, SwitchesSpec,
+    parse_rate, parse_size,
 };
 pub use status::{HostState, HostStatus, LabStatus, status};
 pub use up::{up, up_with};

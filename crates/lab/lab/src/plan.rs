@@ -2,7 +2,7 @@
 //! computes the same names that `up` used.
 
 use crate::error::{LabError, Result};
-use crate::spec::LabSpec;
+use crate::spec::{HostSystem, LabSpec};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -145,6 +145,12 @@ impl HostPlan {
         self.lab.spec.hosts > 1 && self.index == self.lab.spec.hosts && !self.is_guest()
     }
 
+    /// Returns its system.
+    pub fn system(&self) -> &HostSystem {
+        let all = &self.lab.spec.systems;
+        all.get((self.index as usize - 1) % all.len().max(1)).unwrap_or(&HostSystem::This)
+    }
+
     /// Returns the address on the lab's bridge.
     pub fn address(&self) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, self.lab.number, self.index as u8)
@@ -242,6 +248,11 @@ impl HostPlan {
         ];
         let further = self.further_links().into_iter();
         words.extend(further.map(|link| format!("--network-veth-extra={}:{}", link.veth, link.interface)));
+        if *self.system() != HostSystem::This {
+            // Homing has the same path in all hosts.
+            let folder = std::env::current_exe().ok().and_then(|program| Some(program.parent()?.to_path_buf()));
+            words.extend(folder.map(|folder| format!("--bind-ro={}", folder.display())));
+        }
         words.push("--boot".into());
         words
     }

@@ -33,6 +33,9 @@ pub(crate) const FOR_SLURM: &[(&str, &str)] =
 /// Needed for switches that announce themselves.
 pub(crate) const FOR_SWITCHES: &[(&str, &str)] = &[("lldpd", "lldpd"), ("unshare", "util-linux")];
 
+/// Needed to make the root of a release of Debian.
+pub(crate) const FOR_DEBIAN: &[(&str, &str)] = &[("debootstrap", "debootstrap")];
+
 /// Needed for MooseFS.
 pub(crate) const FOR_MOOSEFS: &[(&str, &str)] = &[
     ("mfsmaster", "moosefs-master"),

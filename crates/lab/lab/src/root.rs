@@ -52,8 +52,9 @@ pub(crate) fn make(plan: &LabPlan, host: &HostPlan, keys: &Keys) -> Result<()> {
         fs::create_dir_all(&path).doing("making", &path)?;
     }
     let program = std::env::current_exe().unwrap_or_default();
-    crate::hidden::hide(Path::new("/"), &dir.join("upper"), &program)?;
-    let layers = format!("lowerdir=/,upperdir={d}/upper,workdir={d}/work", d = dir.display());
+    let lower = crate::systems::root_of(host.system());
+    crate::hidden::hide(&lower, &dir.join("upper"), &program)?;
+    let layers = format!("lowerdir={},upperdir={d}/upper,workdir={d}/work", lower.display(), d = dir.display());
     let doing = format!("making the root of {}", host.name());
     run(&doing, "mount", &["-t", "overlay", "overlay", "-o", &layers, &root.display().to_string()])?;
     forget_the_machine(&root)?;
@@ -159,9 +160,13 @@ fn write_identity(plan: &LabPlan, host: &HostPlan, root: &Path) -> Result<()> {
     let wants = root.join("etc/systemd/system/multi-user.target.wants");
     fs::create_dir_all(&wants).doing("making", &wants)?;
     let neighbours = plan.spec.switches.map(|_| "lldpd.service");
-    for unit in ["ssh.service", "systemd-networkd.service"].into_iter().chain(neighbours) {
+    let units = Path::new("/lib/systemd/system");
+    // Debian's name of the unit, and that of Red Hat's family.
+    let has_unit = |name: &str| root.join("usr/lib/systemd/system").join(name).exists();
+    let sshd = if has_unit("sshd.service") && !has_unit("ssh.service") { "sshd.service" } else { "ssh.service" };
+    for unit in [sshd, "systemd-networkd.service"].into_iter().chain(neighbours) {
         let link = wants.join(unit);
-        symlink(Path::new("/lib/systemd/system").join(unit), &link).doing("linking", &link)?;
+        symlink(units.join(unit), &link).doing("linking", &link)?;
     }
     // No user needs a login manager and its sessions here, and each ssh login would wait for them.
     for unit in ["systemd-logind.service", "systemd-networkd-wait-online.service"] {

@@ -2,6 +2,8 @@
 
 use crate::error::{LabError, Result};
 use serde::{Deserialize, Serialize};
+use std::fmt::{Display, Formatter};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// The disk behind `/scratch`.
@@ -151,6 +153,48 @@ impl FromStr for NetworkSpec {
     }
 }
 
+/// The system of a host: the root that its own files are laid over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostSystem {
+    /// The machine's own root.
+    #[default]
+    This,
+    /// Debian 12.
+    Bookworm,
+    /// Debian 13.
+    Trixie,
+    /// A folder with a whole system, such as an unpacked image.
+    Folder(PathBuf),
+}
+
+impl FromStr for HostSystem {
+    type Err = String;
+    fn from_str(s: &str) -> std::result::Result<Self, String> {
+        let folder = "unpack an image of it that has systemd, systemd-networkd and sshd, and name the folder";
+        match s {
+            "this" => Ok(HostSystem::This),
+            "bookworm" => Ok(HostSystem::Bookworm),
+            "trixie" => Ok(HostSystem::Trixie),
+            _ if s.starts_with('/') => Ok(HostSystem::Folder(s.into())),
+            "rocky" => Err(format!("homing fetches the systems of Debian alone; {folder}: --os /srv/rocky")),
+            "alpine" => Err("Alpine has no systemd, which each host of a lab boots".into()),
+            _ => Err(format!("unknown system {s:?}: use this, bookworm, trixie, or {folder}, as in --os /srv/rocky")),
+        }
+    }
+}
+
+impl Display for HostSystem {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        match self {
+            HostSystem::This => f.write_str("this"),
+            HostSystem::Bookworm => f.write_str("bookworm"),
+            HostSystem::Trixie => f.write_str("trixie"),
+            HostSystem::Folder(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
 /// Switches between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchesSpec {
@@ -192,6 +236,9 @@ pub struct LabSpec {
     pub hosts: u32,
     /// Link rate of each host, bits per second; `None`: not shaped.
     pub link_bits_per_s: Option<u64>,
+    /// Systems of the hosts, in turn; empty: all have that of the machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<HostSystem>,
     /// Further networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub networks: Vec<NetworkSpec>,
@@ -232,6 +279,7 @@ impl Default for LabSpec {
             name: "lab".into(),
             hosts: 4,
             link_bits_per_s: None,
+            systems: Vec::new(),
             networks: Vec::new(),
             switches: None,
             cpus: None,
@@ -275,7 +323,16 @@ impl LabSpec {
         if self.disk_bytes < 64 << 20 {
             return refuse(format!("a disk of {} bytes is too small; 64M is the least", self.disk_bytes));
         }
+        let at_data = [self.gluster.is_some(), self.moosefs.is_some(), self.ceph.is_some()];
+        let volumes = at_data.iter().filter(|asked| **asked).count();
         self.check_wires()?;
+        let has_services = volumes > 0 || self.slurm || self.has_guests();
+        if let Some(system) = self.systems.iter().find(|system| **system != HostSystem::This && has_services) {
+            return refuse(format!(
+                "file systems, Slurm and guests are programs of this machine, which hosts of {system} do not have; \
+                 homing up sets some up there"
+            ));
+        }
         if self.spare_bytes.is_some_and(|bytes| bytes < 64 << 20) {
             return refuse("a spare disk of less than 64M holds no file system".into());
         }
@@ -285,8 +342,6 @@ impl LabSpec {
         if self.cpus.is_some_and(|c| !(0.01..=4096.0).contains(&c)) {
             return refuse(format!("cannot give a host {} processors", self.cpus.unwrap_or_default()));
         }
-        let at_data = [self.gluster.is_some(), self.moosefs.is_some(), self.ceph.is_some()];
-        let volumes = at_data.iter().filter(|asked| **asked).count();
         if self.nfs.is_some() && (volumes > 0 || self.slurm) {
             return refuse("hosts of a lab with NFS are guests without systemd; they run no other service".into());
         }
@@ -454,6 +509,18 @@ mod tests {
         assert!([0, 3].iter().all(|count| lab(&[], switches(*count), 2).check().is_err()));
         let nfs = Some(NfsSpec { version: 4, rdma: false });
         assert!(LabSpec { nfs, ..lab(&["a"], None, 2) }.check().is_err(), "guests");
+    }
+
+    #[test]
+    fn systems_are_known_or_refused_with_a_way() {
+        let of = |text: &str| text.parse::<HostSystem>();
+        assert_eq!([of("this"), of("trixie")], [Ok(HostSystem::This), Ok(HostSystem::Trixie)]);
+        assert_eq!(of("/srv/rocky").unwrap().to_string(), "/srv/rocky");
+        for (text, why) in [("rocky", "--os /srv/rocky"), ("alpine", "no systemd"), ("sid", "bookworm, trixie")] {
+            assert!(of(text).unwrap_err().contains(why), "{text}");
+        }
+        let lab = LabSpec { systems: vec![HostSystem::This, HostSystem::Trixie], hosts: 3, ..LabSpec::default() };
+        assert!(lab.check().is_ok() && LabSpec { slurm: true, ..lab }.check().is_err());
     }
 
     #[test]

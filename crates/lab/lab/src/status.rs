@@ -30,6 +30,8 @@ pub struct HostStatus {
     /// Address in each further network.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub networks: BTreeMap<String, Ipv4Addr>,
+    /// The system whose root it has.
+    pub os: String,
     /// The switch that it is on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<String>,
@@ -77,6 +79,7 @@ pub fn status(name: &str) -> Result<LabStatus> {
                 name: h.name(),
                 address: h.address(),
                 networks: h.further_links().into_iter().map(|link| (link.network.name, link.address)).collect(),
+                os: h.system().to_string(),
                 switch: h.switch(),
                 state,
                 pid,

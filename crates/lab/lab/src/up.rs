@@ -4,7 +4,9 @@ use crate::error::Result;
 use crate::exec::on_each;
 use crate::plan::LabPlan;
 use crate::spec::{DiskModel, LabSpec};
-use crate::{boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm, switches};
+use crate::{
+    boot, ceph, disk, down, folder, gluster, guest, moosefs, net, nfs, program, root, slurm, switches, systems,
+};
 
 /// Raises a lab. When it fails on the way, the parts that it made are taken down again.
 pub fn up(spec: &LabSpec) -> Result<LabPlan> {
@@ -41,6 +43,7 @@ pub fn up_with(spec: &LabSpec, report: &dyn Fn(&str)) -> Result<LabPlan> {
     if spec.has_guests() {
         spec.guests.require()?;
     }
+    systems::check(&spec.systems)?;
     let plan = folder::claim(spec)?;
     let made = raise(&plan, report);
     if let Err(e) = made {
@@ -59,6 +62,7 @@ fn keep_inherited() {
 }
 
 fn raise(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
+    systems::make(plan, tell)?;
     net::make_bridges(plan)?;
     let keys = root::make_keys(plan)?;
     let munge_key = slurm::new_key()?;

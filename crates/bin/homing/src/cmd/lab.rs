@@ -5,7 +5,8 @@ mod show;
 
 use clap::Subcommand;
 use homing_lab::{
-    CephSpec, DiskModel, GlusterSpec, Guests, LabError, LabSpec, MooseSpec, NetworkSpec, NfsSpec, SwitchesSpec,
+    CephSpec, DiskModel, GlusterSpec, Guests, HostSystem, LabError, LabSpec, MooseSpec, NetworkSpec, NfsSpec,
+    SwitchesSpec,
 };
 use homing_model::Failure;
 use std::ffi::OsString;
@@ -108,6 +109,10 @@ struct UpArgs {
     /// Rate of the link from each switch to the one that joins them, such as 1gbit (default: no limit)
     #[arg(long, value_name = "RATE", requires = "switches", value_parser = homing_lab::parse_rate)]
     uplink: Option<u64>,
+    /// System of the hosts: this (this machine's root), bookworm or trixie (made once by debootstrap), or a folder with
+    /// a whole root. Several are given to the hosts in turn
+    #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
+    os: Vec<HostSystem>,
     /// Processors of each host, such as 0.5 (default: no limit)
     #[arg(long)]
     cpus: Option<f64>,
@@ -170,6 +175,7 @@ fn up(args: UpArgs) -> Result<i32, Failure> {
         name: args.lab.name,
         hosts: args.hosts,
         link_bits_per_s: args.link,
+        systems: args.os,
         networks: args.network,
         switches: args.switches.map(|count| SwitchesSpec { count, uplink_bits_per_s: args.uplink }),
         cpus: args.cpus,

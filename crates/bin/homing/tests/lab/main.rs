@@ -35,6 +35,7 @@ mod check;
 mod fence;
 mod jobs;
 mod lab;
+mod lab_systems;
 mod lab_wires;
 mod leaders;
 mod make;

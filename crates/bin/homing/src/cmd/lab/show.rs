@@ -64,7 +64,9 @@ fn table(status: &LabStatus) -> String {
             or_dash(h.tx_bytes)
         );
         let further = h.networks.iter().map(|(name, address)| format!("{}-{name} is {address}", h.name));
-        let further: Vec<String> = h.switch.iter().map(|name| format!("on switch {name}")).chain(further).collect();
+        let system = (h.os != "this").then(|| format!("has the root of {}", h.os));
+        let switch = h.switch.iter().map(|name| format!("on switch {name}"));
+        let further: Vec<String> = system.into_iter().chain(switch).chain(further).collect();
         if !further.is_empty() {
             text += &format!("       {}\n", further.join(", "));
         }
