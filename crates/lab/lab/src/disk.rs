@@ -25,7 +25,7 @@ pub(crate) fn make(host: &HostPlan, spec: &LabSpec) -> Result<()> {
 }
 
 /// Name of the spare disk in a host.
-pub const SPARE: &str = "/dev/disk/by-id/lab-spare";
+const SPARE: &str = "/dev/disk/by-id/lab-spare";
 
 /// Makes the host's spare disk: a loop device on a file of zeros.
 pub(crate) fn make_spare(host: &HostPlan, bytes: u64) -> Result<()> {

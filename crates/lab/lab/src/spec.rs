@@ -143,10 +143,12 @@ impl FromStr for NetworkSpec {
         let fits = (1..=15).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
             && name.starts_with(|c: char| c.is_ascii_lowercase());
-        if !fits || [FIRST_NETWORK, "lo", "host0"].contains(&name) {
+        // Each network is a switch, too, beside core and s1 to s9.
+        let is_switch = name == "core" || name.strip_prefix('s').is_some_and(|rest| rest.parse::<u8>().is_ok());
+        if !fits || is_switch || [FIRST_NETWORK, "lo", "host0"].contains(&name) {
             return Err(format!(
                 "{name:?} cannot be the name of a further network: use up to 15 lower-case letters, digits and -, as in \
-                 storage:1gbit; {FIRST_NETWORK} is the first network"
+                 storage:1gbit; {FIRST_NETWORK} is the first network, and core and s1 are switches"
             ));
         }
         Ok(NetworkSpec { name: name.into(), link_bits_per_s: rate.map(parse_rate).transpose()? })
@@ -330,7 +332,7 @@ impl LabSpec {
         if let Some(system) = self.systems.iter().find(|system| **system != HostSystem::This && has_services) {
             return refuse(format!(
                 "file systems, Slurm and guests are programs of this machine, which hosts of {system} do not have; \
-                 homing up sets some up there"
+                 homing up can install some there"
             ));
         }
         if self.spare_bytes.is_some_and(|bytes| bytes < 64 << 20) {
@@ -492,7 +494,7 @@ mod tests {
         let of = |text: &str| text.parse::<NetworkSpec>();
         let storage = |link_bits_per_s| Ok(NetworkSpec { name: "storage".into(), link_bits_per_s });
         assert_eq!([of("storage"), of("storage:1gbit")], [storage(None), storage(Some(1_000_000_000))]);
-        for bad in ["", "Storage", "2nd", "manage", "host0", "a b", "storage:fast", "a-name-of-16-byt"] {
+        for bad in ["", "Storage", "2nd", "manage", "host0", "core", "s2", "a b", "storage:fast", "a-name-of-16-byt"] {
             assert!(of(bad).is_err(), "{bad}");
         }
         let lab = |networks: &[&str], switches, hosts| LabSpec {

@@ -92,7 +92,9 @@ impl UpSession {
             return None;
         }
         let say = |text: &str| self.print_message(&format!("{}: {text}", phase.name));
-        let others = self.fetchers(self.site.hosts.iter().filter(|host| !lack.contains_key(*host) && !lost.has(host)));
+        let others = self.site.hosts.iter().filter(|host| !lack.contains_key(*host) && !lost.has(host));
+        let here = self.here().filter(|_| self.only_from_here.get());
+        let others: Vec<String> = here.chain(others.cloned()).collect();
         // If a host fails to answer, its own step reports the reason: the step runs the same query.
         let (mut wanted, _) = match query_packages(&self.executor.direct, &lack, Purpose::Steps, &others, &say) {
             Ok(said) => said,
