@@ -6,7 +6,6 @@ use homing_model::text::by_name;
 /// are together.
 const ABSENT: &[(&str, &str)] = &[
     ("--round-robin --roundrobin", "--pipe starts a command for each block; a large --block makes few commands"),
-    ("--tee", "give each task the file"),
     ("--cat --fifo", "--pipe, and /dev/stdin as the name of the file"),
     ("--groupby --bin --shard --group-by", "sort the file and cut it with csplit(1)"),
     ("--noswap --memsuspend", "--memfree waits for memory"),
@@ -49,15 +48,12 @@ const ABSENT: &[(&str, &str)] = &[
     ("-D", "`homing run --explain`"),
     ("--max-line-length-allowed --show-limits", "getconf ARG_MAX"),
     ("--number-of-cpus --number-of-cores --number-of-threads --number-of-sockets", "nproc, or `homing hosts`"),
-    ("--process-slot-var", "{%} or $PARALLEL_JOBSLOT"),
     ("--delay-auto", "--delay TIME"),
     ("--shellquote --shell-quote", "--dry-run prints words quoted for the shell"),
-    ("--skip-first-line", "tail -n +2 FILE | homing run ..., or --header :"),
     ("--wait", "homing run waits; `homing wait` waits for jobs of `homing sub`"),
     ("--bg", "`homing sub`"),
     ("--fg", "homing run waits"),
     ("--block-timeout --bt", "--pipe -N cuts after N records"),
-    ("--remove-rec-sep --removerecsep --rrs", "tr or sed in the command takes separators away"),
     ("--tmpdir", "HOMING_RUNS names the folder that keeps output"),
     ("--filter-hosts", "homing leaves out a host that does not answer, and names it"),
     ("--minversion --version -V", "homing --version"),
@@ -89,8 +85,8 @@ mod tests {
     fn an_option_is_known_by_its_name_and_by_a_beginning_that_is_its_own() {
         let name = |given| absent(given).map(|(name, _)| name);
         assert_eq!(
-            (name("--tee"), name("--semaphore"), name("--termse")),
-            (Some("--tee"), Some("--semaphore"), Some("--termseq"))
+            (name("--tmux"), name("--semaphore"), name("--termse")),
+            (Some("--tmux"), Some("--semaphore"), Some("--termseq"))
         );
         assert_eq!((name("--sem"), name("--t"), name("--no-such")), (None, None, None));
     }

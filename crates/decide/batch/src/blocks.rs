@@ -1,15 +1,17 @@
 //! `--pipepart`: cuts files into blocks of whole records, each of them the standard input of one command. It reads
 //! only the bytes around the cuts.
 
-use crate::boundary::Boundary;
+use crate::boundary::{Boundary, header};
 use crate::error::BatchError;
 use crate::options::{BlockSize, Blocking};
 use crate::quote::{command_line, quote};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command, RawText};
+use regex::bytes::Regex;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,8 @@ pub(crate) struct Blocks {
     open: Option<Open>,
     size: u64,
     boundary: Boundary,
-    header: bool,
+    header: Option<Regex>,
+    skip_first_line: bool,
     template: CommandTemplate,
     pub(crate) last: Option<Block>,
 }
@@ -33,7 +36,8 @@ struct Open {
     file: File,
     size: u64,
     at: u64,
-    header: u64,
+    /// The part that precedes each block.
+    header: Range<u64>,
 }
 
 fn unread(path: &Path) -> impl Fn(io::Error) -> BatchError {
@@ -41,11 +45,11 @@ fn unread(path: &Path) -> impl Fn(io::Error) -> BatchError {
 }
 
 impl Blocks {
-    /// `files` are absolute. `header`: the first line of each file precedes each of its blocks.
+    /// `files` are absolute. `skip_first_line`: the first line of each file is in no block.
     pub(crate) fn new(
         files: Vec<PathBuf>,
         how: &Blocking,
-        header: bool,
+        skip_first_line: bool,
         template: CommandTemplate,
     ) -> Result<Blocks, BatchError> {
         if files.is_empty() {
@@ -62,10 +66,11 @@ impl Blocks {
         }
         let size = match how.size {
             BlockSize::Bytes(bytes) => bytes.max(1),
-            BlockSize::Number(number) => 1 + all / number.max(1),
+            BlockSize::Number(number) => 1 + (all as f64 / number) as u64,
         };
         let boundary = Boundary::of(how)?;
-        Ok(Blocks { files: files.into(), open: None, size, boundary, header, template, last: None })
+        let header = how.header.as_deref().map(header).transpose()?;
+        Ok(Blocks { files: files.into(), open: None, size, boundary, header, skip_first_line, template, last: None })
     }
 
     /// Returns the next command; its block is in `last`.
@@ -74,7 +79,7 @@ impl Blocks {
         let end = self.cut(&open, open.at.saturating_add(self.size)).map_err(unread(&open.path))?;
         let block = Block { path: open.path.clone(), offset: open.at, length: end - open.at };
         let command = self.template.fill(Filling { args: &[], seq, total: None });
-        let line = line(&block, open.header, &command_line(&command));
+        let line = line(&block, &open.header, &command_line(&command));
         open.at = end;
         self.open = Some(open);
         self.last = Some(block);
@@ -90,12 +95,12 @@ impl Blocks {
             let Some(path) = self.files.pop_front() else { return Ok(None) };
             let file = File::open(&path).map_err(unread(&path))?;
             let size = file.metadata().map_err(unread(&path))?.len();
-            let header = if self.header {
-                after(&file, &Boundary::Text(b"\n".into(), 1), 0, size).map_err(unread(&path))?
-            } else {
-                0
-            };
-            self.open = Some(Open { path, file, size, at: header, header });
+            let newline = Boundary::Text(b"\n".into(), 1);
+            let skipped = self.skip_first_line.then(|| after(&file, &newline, 0, size)).transpose();
+            let begin = skipped.map_err(unread(&path))?.unwrap_or(0);
+            let length = self.header.as_ref().map(|header| header_length(&file, header, begin)).transpose();
+            let end = begin + length.map_err(unread(&path))?.unwrap_or(0);
+            self.open = Some(Open { path, file, size, at: end, header: begin..end });
         }
     }
 
@@ -128,16 +133,35 @@ fn after(file: &File, boundary: &Boundary, from: u64, size: u64) -> io::Result<u
     }
 }
 
+/// Returns the length of the header that begins at `begin`, 0 if there is none.
+fn header_length(file: &File, header: &Regex, begin: u64) -> io::Result<u64> {
+    let mut held = Vec::new();
+    loop {
+        let filled = held.len();
+        held.resize(filled + PIECE, 0);
+        let got = file.read_at(&mut held[filled..], begin + filled as u64)?;
+        held.truncate(filled + got);
+        match header.find(&held) {
+            Some(found) => return Ok(found.end() as u64),
+            None if got == 0 => return Ok(0),
+            None => {}
+        }
+    }
+}
+
 /// Returns a shell's line that gives the command its block. If the file cannot be read, the task must not succeed
 /// with half of its input. 141 is the status of the reader if the command needs no more.
-fn line(block: &Block, header: u64, command: &[u8]) -> Vec<u8> {
+fn line(block: &Block, header: &Range<u64>, command: &[u8]) -> Vec<u8> {
     let file = String::from_utf8_lossy(&quote(block.path.as_os_str().as_bytes())).into_owned();
     let part = |offset: u64, length: u64| {
         let flags = "bs=1M iflag=skip_bytes,count_bytes,fullblock status=none";
         format!("dd if={file} {flags} skip={offset} count={length}")
     };
     let body = part(block.offset, block.length);
-    let reader = if header > 0 { format!("{} && {body}", part(0, header)) } else { body };
+    let reader = match header.end - header.start {
+        0 => body,
+        length => format!("{} && {body}", part(header.start, length)),
+    };
     let mut line = format!("{{ {reader} || test $? -eq 141 || kill -TERM $$; }} | (").into_bytes();
     line.extend_from_slice(command);
     line.push(b')');
@@ -159,6 +183,9 @@ mod tests {
             recstart: recstart.into(),
             recend: recend.into(),
             regexp: false,
+            header: None,
+            tee: false,
+            removes_separators: false,
             piped: None,
         };
         let template = CommandTemplate::parse(&["cat".into()], &InputOptions::default(), &Strings::default()).unwrap();

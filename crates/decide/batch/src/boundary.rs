@@ -4,7 +4,9 @@ use crate::edit::regex;
 use crate::error::BatchError;
 use crate::options::Blocking;
 use memchr::memmem;
+use homing_model::RawText;
 use regex::bytes::Regex;
+use std::ops::Range;
 
 /// The place between two records.
 #[derive(Clone, Debug)]
@@ -74,6 +76,46 @@ impl Boundary {
     }
 }
 
+/// Compiles the header of blocks: `:` is the first line, a number so many lines, other text a regular expression.
+pub(crate) fn header(text: &str) -> Result<Regex, BatchError> {
+    let lines = text.parse::<usize>().ok().or((text == ":").then_some(1));
+    let pattern = lines.map_or_else(|| text.to_owned(), |lines| ".*\n".repeat(lines));
+    regex(&format!("^(?:{pattern})")).map_err(|why| BatchError::value("--header", text, &why))
+}
+
+/// The texts between the records of a block, which `--rrs` leaves out.
+#[derive(Clone, Debug)]
+pub(crate) struct Separators([Regex; 3]);
+
+impl Separators {
+    pub(crate) fn of(how: &Blocking) -> Result<Separators, BatchError> {
+        let text = |part: &RawText| match how.regexp {
+            true => String::from_utf8_lossy(&part.0).into_owned(),
+            false => part.0.iter().map(|byte| format!("\\x{byte:02x}")).collect(),
+        };
+        let (end, start) = (text(&how.recend), text(&how.recstart));
+        let compile = |pattern: String| regex(&pattern).map_err(|why| BatchError::value("--rrs", &pattern, &why));
+        let patterns = [format!("(?:{end})(?:{start})"), format!("\\A(?:{start})"), format!("(?:{end})\\z")];
+        let [between, first, last] = patterns.map(compile);
+        Ok(Separators([between?, first?, last?]))
+    }
+
+    /// Returns the parts of a block that are left.
+    pub(crate) fn left(&self, block: &[u8]) -> Vec<Range<usize>> {
+        let found = self.0.iter().flat_map(|pattern| pattern.find_iter(block).map(|found| found.range()));
+        let mut gone: Vec<Range<usize>> = found.filter(|range| !range.is_empty()).collect();
+        gone.sort_by_key(|range| range.start);
+        let (mut left, mut at) = (Vec::new(), 0);
+        for range in gone.into_iter().chain([block.len()..block.len()]) {
+            if range.start > at {
+                left.push(at..range.start);
+            }
+            at = at.max(range.end);
+        }
+        left
+    }
+}
+
 /// Most bytes that an expression between two records may span.
 const LONGEST: usize = 64 << 10;
 
@@ -82,10 +124,37 @@ mod tests {
     use super::*;
     use crate::options::BlockSize;
 
-    fn boundary(recstart: &str, recend: &str, regexp: bool) -> Boundary {
+    fn blocking(recstart: &str, recend: &str, regexp: bool) -> Blocking {
         let (recstart, recend) = (recstart.into(), recend.into());
-        let how = Blocking { size: BlockSize::Bytes(1), recstart, recend, regexp, piped: None };
-        Boundary::of(&how).unwrap()
+        let size = BlockSize::Bytes(1);
+        Blocking { size, recstart, recend, regexp, header: None, tee: false, removes_separators: false, piped: None }
+    }
+
+    #[test]
+    fn separators_are_left_out() {
+        for (start, end, regexp, block, left) in [
+            ("", "\n", false, "a\nb\n", "ab"),
+            ("", "+", false, "a+b\n", "ab\n"),
+            (">", "", false, ">a>b", "ab"),
+            ("<", "/", false, "<a/<b/", "ab"),
+            ("", "[0-9]+", true, "a12b3", "ab"),
+            ("", "", false, "ab", "ab"),
+        ] {
+            let separators = Separators::of(&blocking(start, end, regexp)).unwrap();
+            let parts: String = separators.left(block.as_bytes()).into_iter().map(|range| &block[range]).collect();
+            assert_eq!(parts, left, "{block:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_lines_or_an_expression() {
+        for (text, input, length) in [(":", "h\n1\n", Some(2)), ("2", "h\ni\n1\n", Some(4)), ("#.*\n#.*\n", "#a\n#\n1", Some(5)), (":", "h", None)] {
+            assert_eq!(header(text).unwrap().find(input.as_bytes()).map(|found| found.end()), length, "{text}");
+        }
+    }
+
+    fn boundary(recstart: &str, recend: &str, regexp: bool) -> Boundary {
+        Boundary::of(&blocking(recstart, recend, regexp)).unwrap()
     }
 
     #[test]

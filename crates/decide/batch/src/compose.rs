@@ -6,10 +6,10 @@ use crate::inputs::InputOpener;
 use crate::options::{Blocking, InputOptions, Packing};
 use crate::pack::Packer;
 use crate::perl::Perl;
-use crate::piped::Piped;
+use crate::piped::{Piped, whole_input};
 use crate::quote::{Dialect, command_line};
-use crate::shell::command_from_line;
-use crate::slot::fill_text;
+use crate::shell::{ShellFunctions, command_from_line};
+use crate::slot::{SLOT_INDEX_TOKEN, fill_text};
 use crate::sources::{ArgumentWords, Combinations, is_separator, no_item, sources};
 use crate::strings::Strings;
 use crate::tasks_file::TaskLines;
@@ -48,9 +48,11 @@ pub fn compose(
     inputs: &mut dyn InputOpener,
     stdin_is_tty: bool,
 ) -> Result<Batch, BatchError> {
-    if let Some(how) = options.blocks.clone() {
-        return of_blocks(words, &options, &how, inputs, stdin_is_tty);
-    }
+    let tee = match options.blocks.clone() {
+        Some(how) if how.tee => Some(check_tee(words, &options, &how, stdin_is_tty)?),
+        Some(how) => return of_blocks(words, &options, &how, inputs, stdin_is_tty),
+        None => None,
+    };
     let ArgumentWords { command, mut combinations, columns, lacks } = sources(words, &options, inputs, stdin_is_tty)?;
     let names = columns.iter().map(|name| RawText(name.clone())).collect();
     let strings = Strings::new(&options.replacements, columns, options.perl.clone())?;
@@ -66,6 +68,7 @@ pub fn compose(
         }
     }
     let composer = Composer {
+        stdin: tee.map(|()| whole_input(inputs)).transpose()?,
         template,
         declared,
         combinations,
@@ -90,15 +93,24 @@ fn of_blocks(
 ) -> Result<Batch, BatchError> {
     let refuse =
         |reason: &str| Err(BatchError::value(if how.piped.is_some() { "--pipe" } else { "--pipepart" }, "", reason));
-    if words.is_empty() || words.iter().any(|word| is_separator(word, options)) {
+    let at = words.iter().position(|word| is_separator(word, options)).unwrap_or(words.len());
+    let (words, behind) = words.split_at(at);
+    // `:::: FILE` is `-a FILE`.
+    let files = behind.iter().filter(|word| **word != options.arg_file_sep);
+    let mut all_files: Vec<RawText> = options.arg_files.iter().map(|file| RawText::from(file.as_path())).collect();
+    all_files.extend(files.cloned());
+    if words.is_empty() || all_files.iter().any(|word| is_separator(word, options)) {
         return refuse("it takes a command that reads its standard input, and no ':::'");
     }
     let Packing { full, length, .. } = options.packing;
     if full || length.is_some() || (how.piped.is_none() && options.packing != Packing::default()) {
         return refuse("--block limits the input of a command, not -n, -N, -L, -X, -m or -s; --pipe takes -N and -L");
     }
-    if options.no_run_if_empty {
-        return refuse("it passes empty lines on, contrary to -r; sed '/^$/d' removes them before");
+    if how.piped.is_none() && options.no_run_if_empty {
+        return refuse("it passes empty lines on, contrary to -r; --pipe leaves them out");
+    }
+    if how.piped.is_none() && how.removes_separators {
+        return refuse("it passes separators on, contrary to --rrs; --pipe leaves them out");
     }
     if options.names_files {
         return refuse("a block has no file name for --header 0");
@@ -108,24 +120,22 @@ fn of_blocks(
     let declared = Declared::new(options, &strings)?;
     let tag = options.tag.as_ref().map(|text| TextTemplate::parse(text, &strings)).transpose()?.map(Tag);
     let origin = match how.piped {
-        Some(_) if !options.arg_files.is_empty() => {
+        Some(_) if !all_files.is_empty() => {
             return refuse("it cuts standard input; --pipepart -a FILE cuts files");
         }
         Some(_) if stdin_is_tty => return Err(BatchError::NoInput),
-        Some(each) => Origin::Piped(Box::new((Piped::new(inputs, how, each, options.header, template)?, declared))),
+        Some(each) => Origin::Piped(Box::new((Piped::new(inputs, how, each, options, template)?, declared))),
         None if Dialect::of(&options.shell) == Dialect::Csh => {
             return refuse("its lines are for a POSIX shell; set SHELL=/bin/sh");
         }
         None => {
-            let files = options.arg_files.iter().map(|file| options.cwd.join(file)).collect();
-            Origin::Blocks(Box::new((Blocks::new(files, how, options.header, template)?, declared)))
+            let files = all_files.iter().map(|file| options.cwd.join(file.as_path())).collect();
+            Origin::Blocks(Box::new((Blocks::new(files, how, options.skip_first_line, template)?, declared)))
         }
     };
     let lacks = match how.piped {
         Some(_) => vec![no_item("standard input", options)],
-        None => {
-            options.arg_files.iter().map(|file| no_item(&RawText::from(file.as_path()).display(), options)).collect()
-        }
+        None => all_files.iter().map(|file| no_item(&file.display(), options)).collect(),
     };
     Ok(Batch { tag, ..Batch::new(origin, lacks) })
 }
@@ -135,6 +145,7 @@ struct Declared {
     outputs: Vec<TextTemplate>,
     inputs: Vec<TextTemplate>,
     workdir: Option<TextTemplate>,
+    slot_variable: Option<RawText>,
     cwd: PathBuf,
 }
 
@@ -150,6 +161,7 @@ impl Declared {
             outputs: texts(&options.outputs)?,
             inputs: texts(&options.inputs_extra)?,
             workdir: options.workdir.as_ref().map(text).transpose()?,
+            slot_variable: options.slot_variable.clone(),
             cwd: options.cwd.clone(),
         })
     }
@@ -159,6 +171,7 @@ impl Declared {
         let cwd = self.workdir.as_ref().map(|dir| RawText::from(self.cwd.join(dir.fill(with).as_path()).as_path()));
         // GNU parallel changes the folder in the task's shell, which then knows the folder before.
         task.env.extend(cwd.iter().map(|_| (RawText::from("OLDPWD"), RawText::from(self.cwd.as_path()))));
+        task.env.extend(self.slot_variable.iter().map(|name| (name.clone(), RawText::from(SLOT_INDEX_TOKEN))));
         Task { inputs: fill(&self.inputs), outputs: fill(&self.outputs), cwd, ..task }
     }
 
@@ -282,7 +295,7 @@ impl Batch {
     /// Whether standard input is an input source: tasks must not read it then.
     pub fn uses_stdin(&self) -> bool {
         match &self.origin {
-            Origin::Composed(composer) => composer.combinations.uses_stdin(),
+            Origin::Composed(composer) => composer.stdin.is_some() || composer.combinations.uses_stdin(),
             Origin::Lines(lines) => lines.uses_stdin(),
             Origin::Piped(_) => true,
             Origin::Blocks(_) | Origin::Listed(_) => false,
@@ -318,11 +331,28 @@ impl Iterator for Batch {
     }
 }
 
+/// Refuses options that `--tee` does not have.
+fn check_tee(words: &[RawText], options: &InputOptions, how: &Blocking, stdin_is_tty: bool) -> Result<(), BatchError> {
+    let refuse = |reason: &str| Err(BatchError::value("--tee", "", reason));
+    if how.piped.is_none() {
+        return refuse("it passes standard input on; give each command the name of the file");
+    }
+    if !words.iter().any(|word| is_separator(word, options)) {
+        return refuse("it starts a command for each value behind ':::'");
+    }
+    if options.packing != Packing::default() || how.header.is_some() || how.removes_separators {
+        return refuse("it passes standard input on as it is, without -n, -N, -L, -X, --header or --rrs");
+    }
+    if stdin_is_tty { Err(BatchError::NoInput) } else { Ok(()) }
+}
+
 struct Composer {
+    /// `--tee`: the standard input of each task.
+    stdin: Option<Block>,
     template: Option<CommandTemplate>,
     declared: Declared,
     combinations: Combinations,
-    functions: Vec<RawText>,
+    functions: ShellFunctions,
     /// The names of columns.
     names: Vec<RawText>,
     perl: Option<Arc<dyn Perl>>,
@@ -367,7 +397,8 @@ impl Composer {
         let shown = if self.hidden { &[][..] } else { &args[..] };
         let with = Filling { args: shown, seq: id, total };
         let command = command(shown);
-        let task = self.declared.of(Task { id, ..Task::of(command) }, with);
+        let stdin = self.stdin.iter().cloned().collect();
+        let task = self.declared.of(Task { id, stdin, ..Task::of(command) }, with);
         let passed = self.passes_over(shown);
         Ok(Some((Task { args, ..task }, passed)))
     }

@@ -1,6 +1,7 @@
 //! Options for cutting input into values, and for putting values into commands.
 
 use crate::perl::Perl;
+use crate::shell::ShellFunctions;
 use crate::strings::Replacements;
 use homing_model::RawText;
 use std::collections::BTreeMap;
@@ -48,17 +49,23 @@ pub struct Blocking {
     pub recend: RawText,
     /// `--regexp`: both are regular expressions.
     pub regexp: bool,
+    /// `--header`: the beginning of the input that precedes each block, as a regular expression or a number of lines.
+    pub header: Option<String>,
+    /// `--tee`: each command of the values behind `:::` reads all of standard input.
+    pub tee: bool,
+    /// `--rrs`: texts between records are left out.
+    pub removes_separators: bool,
     /// The unit of standard input that becomes a block; `None`: the files of `-a` are cut.
     pub piped: Option<Each>,
 }
 
 /// Size of blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockSize {
     /// Bytes.
     Bytes(u64),
     /// The size that gives this many blocks of all files together.
-    Number(u64),
+    Number(f64),
 }
 
 /// The unit of standard input that becomes one block.
@@ -110,6 +117,10 @@ pub struct InputOptions {
     pub end: Option<RawText>,
     /// Evaluates `{= =}` and `--rpl`; without it only substitutions are known.
     pub perl: Option<Arc<dyn Perl>>,
+    /// `--skip-first-line`: the first record of the first source, or the first line of blocks, is left out.
+    pub skip_first_line: bool,
+    /// `--process-slot-var`: the variable that holds the number of the task's slot, counted from 0.
+    pub slot_variable: Option<RawText>,
     /// `-r`: records that are empty or blank are skipped.
     pub no_run_if_empty: bool,
     /// `-a`: files that are input sources, before those on the command line.
@@ -124,8 +135,8 @@ pub struct InputOptions {
     pub quote: bool,
     /// `--trim`; the default is `Both` with `--colsep` and `No` without.
     pub trim: Option<Trim>,
-    /// Names that only the shell knows (exported functions): a command that starts with one goes through the shell.
-    pub functions: Vec<RawText>,
+    /// A command that starts with one of these goes through the shell.
+    pub functions: ShellFunctions,
     /// The largest amount of each named resource on a host of the run, in parts of a unit.
     pub resources: BTreeMap<String, u64>,
 }
@@ -150,6 +161,8 @@ impl Default for InputOptions {
             workdir: None,
             end: None,
             perl: None,
+            skip_first_line: false,
+            slot_variable: None,
             no_run_if_empty: false,
             arg_files: Vec::new(),
             outputs: Vec::new(),
@@ -157,7 +170,7 @@ impl Default for InputOptions {
             shell: "/bin/sh".into(),
             quote: false,
             trim: None,
-            functions: Vec::new(),
+            functions: ShellFunctions::default(),
             resources: BTreeMap::new(),
         }
     }

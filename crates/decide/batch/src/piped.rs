@@ -1,18 +1,25 @@
 //! `--pipe`: cuts standard input into blocks of whole records, at the places where GNU parallel cuts it. A block is
 //! in memory until its end is found; then it is a part of the file in which the run keeps its input.
 
-use crate::boundary::Boundary;
+use crate::blanks::is_space;
+use crate::boundary::{Boundary, Separators, header};
 use crate::error::BatchError;
 use crate::inputs::{InputOpener, InputSource};
-use crate::options::{BlockSize, Blocking, Each};
+use crate::options::{BlockSize, Blocking, Each, InputOptions};
 use crate::template::{CommandTemplate, Filling};
 use homing_model::{Block, Command};
 use memchr::memchr_iter;
-use std::io::{BufRead, Read};
+use regex::bytes::Regex;
+use std::collections::VecDeque;
+use std::io::{BufRead, Cursor, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// GNU parallel's largest block, bytes.
 const LARGEST: usize = (1 << 31) - 1;
+
+/// Most parts of the input that are the standard input of one command.
+const MOST_PARTS: usize = 1000;
 
 /// The blocks of standard input.
 pub(crate) struct Piped {
@@ -25,10 +32,16 @@ pub(crate) struct Piped {
     /// Bytes that were read; the first `given` of them are in blocks already.
     held: Vec<u8>,
     given: usize,
-    /// Offset in the input of the first byte that is in no block yet.
-    at: u64,
-    /// Length of the first line, which precedes each block; `None` before it was read.
-    header: Option<u64>,
+    /// The places in the input of the held bytes that are in no block yet.
+    places: Places,
+    /// The number of bytes that were read.
+    read: u64,
+    /// `-r`: empty and blank lines are left out; a line that is not whole yet waits here.
+    partial: Option<Vec<u8>>,
+    /// `--rrs`
+    separators: Option<Separators>,
+    /// The beginning of the input that precedes each block.
+    header: Block,
     /// Whether a block was found in the held bytes.
     found: bool,
     ended: bool,
@@ -36,12 +49,11 @@ pub(crate) struct Piped {
 }
 
 impl Piped {
-    /// `header`: the first line precedes each block.
     pub(crate) fn new(
         inputs: &mut dyn InputOpener,
         how: &Blocking,
         each: Each,
-        header: bool,
+        options: &InputOptions,
         template: CommandTemplate,
     ) -> Result<Piped, BatchError> {
         let BlockSize::Bytes(size) = how.size else {
@@ -52,28 +64,36 @@ impl Piped {
         let InputSource { from, copy, .. } =
             opened.map_err(|source| BatchError::Open { path: "standard input".into(), source })?;
         let boundary = Boundary::of(how)?;
-        Ok(Piped {
+        let copy = copy.unwrap_or_default();
+        let mut piped = Piped {
             from,
-            copy: copy.unwrap_or_default(),
+            header: Block { path: copy.clone(), offset: 0, length: 0 },
+            copy,
             size: usize::try_from(size).unwrap_or(LARGEST).clamp(1, LARGEST),
             boundary,
             each,
             held: Vec::new(),
             given: 0,
-            at: 0,
-            header: (!header).then_some(0),
+            places: Places::default(),
+            read: 0,
+            partial: options.no_run_if_empty.then(Vec::new),
+            separators: how.removes_separators.then(|| Separators::of(how)).transpose()?,
             found: true,
             ended: false,
             template,
-        })
+        };
+        let unread = |source| BatchError::Read { name: "standard input".into(), source };
+        if options.skip_first_line {
+            piped.read += piped.from.read_until(b'\n', &mut Vec::new()).map_err(unread)? as u64;
+        }
+        if let Some(pattern) = &how.header {
+            piped.read_header(&header(pattern)?).map_err(unread)?;
+        }
+        Ok(piped)
     }
 
     /// Returns the next command and its standard input.
     pub(crate) fn next(&mut self, seq: u64) -> Result<Option<(Command, Vec<Block>)>, BatchError> {
-        let unread = |source| BatchError::Read { name: "standard input".into(), source };
-        if self.header.is_none() {
-            self.read_header().map_err(unread)?;
-        }
         loop {
             let length = match self.whole() {
                 0 if self.ended => self.rest().len(),
@@ -81,12 +101,12 @@ impl Piped {
             };
             if length > 0 {
                 let command = self.template.fill(Filling { args: &[], seq, total: None });
-                return Ok(Some((command, self.give(length as u64))));
+                return Ok(Some((command, self.give(length)?)));
             }
             if self.ended {
                 return Ok(None);
             }
-            self.fill().map_err(unread)?;
+            self.fill().map_err(|source| BatchError::Read { name: "standard input".into(), source })?;
         }
     }
 
@@ -94,16 +114,21 @@ impl Piped {
         &self.held[self.given..]
     }
 
-    fn read_header(&mut self) -> std::io::Result<()> {
-        let mut line = Vec::new();
-        self.from.read_until(b'\n', &mut line)?;
-        if line.last() == Some(&b'\n') {
-            self.at = line.len() as u64;
-        } else {
-            self.held = line;
+    /// Reads the input until it begins with the header. If it never does, there is no header.
+    fn read_header(&mut self, header: &Regex) -> std::io::Result<()> {
+        let mut begun = Vec::new();
+        loop {
+            let got = (&mut self.from).take(self.size as u64).read_to_end(&mut begun)?;
+            let length = header.find(&begun).map(|found| found.end());
+            if length.is_some() || got == 0 {
+                self.header = Block { offset: self.read, length: length.unwrap_or(0) as u64, ..self.header.clone() };
+                self.read += self.header.length;
+                begun.drain(..self.header.length as usize);
+                let rest = std::mem::replace(&mut self.from, Box::new(std::io::empty()));
+                self.from = Box::new(Cursor::new(begun).chain(rest));
+                return Ok(());
+            }
         }
-        self.header = Some(self.at);
-        Ok(())
     }
 
     /// Reads up to the next multiple of the size. If no block was found since the last read, the size grows.
@@ -112,10 +137,32 @@ impl Piped {
             self.size = LARGEST.min((self.size as f64 * 1.3 + 1.0).ceil() as usize);
         }
         self.held.drain(..std::mem::take(&mut self.given));
-        let wanted = self.size - self.held.len() % self.size;
-        let got = (&mut self.from).take(wanted as u64).read_to_end(&mut self.held)?;
+        let waiting = self.partial.as_ref().map_or(0, Vec::len);
+        let wanted = self.size - (self.held.len() + waiting) % self.size;
+        let to = self.partial.as_mut().unwrap_or(&mut self.held);
+        let got = (&mut self.from).take(wanted as u64).read_to_end(to)?;
         self.ended = got < wanted;
+        if self.partial.is_some() {
+            self.keep_lines(self.read - waiting as u64);
+        } else {
+            self.places.add(self.read, got);
+        }
+        self.read += got as u64;
         Ok(())
+    }
+
+    /// Keeps the whole lines that are not blank. `at`: the place of the first one in the input.
+    fn keep_lines(&mut self, mut at: u64) {
+        let Some(partial) = &mut self.partial else { return };
+        let whole = if self.ended { partial.len() } else { memchr::memrchr(b'\n', partial).map_or(0, |at| at + 1) };
+        for line in partial[..whole].split_inclusive(|byte| *byte == b'\n') {
+            if !(line.ends_with(b"\n") && line.iter().all(is_space)) {
+                self.held.extend_from_slice(line);
+                self.places.add(at, line.len());
+            }
+            at += line.len() as u64;
+        }
+        partial.drain(..whole);
     }
 
     /// Returns the length of the next block in the held bytes, 0 while its end is missing.
@@ -129,14 +176,83 @@ impl Piped {
         }
     }
 
-    fn give(&mut self, length: u64) -> Vec<Block> {
-        let block = |offset, length| Block { path: self.copy.clone(), offset, length };
-        let header = self.header.filter(|length| *length > 0).map(|length| block(0, length));
-        let blocks = header.into_iter().chain([block(self.at, length)]).collect();
-        self.at += length;
-        self.given += length as usize;
+    fn give(&mut self, length: usize) -> Result<Vec<Block>, BatchError> {
+        let left = self.separators.as_ref().map(|separators| separators.left(&self.rest()[..length]));
+        let mut places = self.places.take(length);
+        if let Some(left) = left {
+            places = left.into_iter().flat_map(|range| places.part(range)).collect();
+        }
+        if places.0.len() > MOST_PARTS {
+            let option = if self.separators.is_some() { "--rrs" } else { "-r" };
+            let reason = format!("a block would be of more than {MOST_PARTS} parts; a smaller --block or -N, or tr or sed before homing run");
+            return Err(BatchError::value(option, "", &reason));
+        }
+        let block = |(offset, length)| Block { path: self.copy.clone(), offset, length };
+        let header = Some(self.header.clone()).filter(|header| header.length > 0);
+        let blocks = header.into_iter().chain(places.0.into_iter().map(block)).collect();
+        self.given += length;
         self.found = true;
-        blocks
+        Ok(blocks)
+    }
+}
+
+/// Reads all of standard input, and returns it as the input of each command (`--tee`).
+pub(crate) fn whole_input(inputs: &mut dyn InputOpener) -> Result<Block, BatchError> {
+    let opened = inputs.open(Path::new("-"));
+    let InputSource { mut from, copy, .. } =
+        opened.map_err(|source| BatchError::Open { path: "standard input".into(), source })?;
+    let length = std::io::copy(&mut (&mut from).take(LARGEST as u64 + 1), &mut std::io::sink());
+    let length = length.map_err(|source| BatchError::Read { name: "standard input".into(), source })?;
+    if length > LARGEST as u64 {
+        let reason = "standard input is larger than 2 GiB, which each command would hold in memory; give each the name of a file";
+        return Err(BatchError::value("--tee", "", reason));
+    }
+    Ok(Block { path: copy.unwrap_or_default(), offset: 0, length })
+}
+
+/// The places of bytes in the input: offsets and lengths.
+#[derive(Debug, Default)]
+struct Places(VecDeque<(u64, u64)>);
+
+impl Places {
+    fn add(&mut self, offset: u64, length: usize) {
+        match self.0.back_mut() {
+            Some((at, long)) if *at + *long == offset => *long += length as u64,
+            _ => self.0.push_back((offset, length as u64)),
+        }
+    }
+
+    /// Removes and returns the places of the first `length` bytes.
+    fn take(&mut self, length: usize) -> Places {
+        let (mut taken, mut left) = (Places::default(), length as u64);
+        while left > 0
+            && let Some((offset, long)) = self.0.pop_front()
+        {
+            let used = long.min(left);
+            taken.0.push_back((offset, used));
+            if used < long {
+                self.0.push_front((offset + used, long - used));
+            }
+            left -= used;
+        }
+        taken
+    }
+
+    /// Returns the places of some of the bytes.
+    fn part(&self, range: Range<usize>) -> impl Iterator<Item = (u64, u64)> {
+        let mut before = 0;
+        self.0.iter().filter_map(move |(offset, long)| {
+            let (begin, end) = (before.max(range.start as u64), (before + long).min(range.end as u64));
+            let found = (begin < end).then(|| (offset + begin - before, end - begin));
+            before += long;
+            found
+        })
+    }
+}
+
+impl FromIterator<(u64, u64)> for Places {
+    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(parts: I) -> Places {
+        Places(parts.into_iter().collect())
     }
 }
 
@@ -161,14 +277,22 @@ mod tests {
             recstart: recstart.into(),
             recend: recend.into(),
             regexp: false,
+            header: None,
+            tee: false,
+            removes_separators: false,
             piped: None,
         }
     }
 
     fn blocks(content: &str, how: &Blocking, each: Each, header: bool) -> Vec<String> {
+        let how = Blocking { header: header.then(|| ":".into()), ..how.clone() };
+        blocks_with(content, &how, each, InputOptions::default())
+    }
+
+    fn blocks_with(content: &str, how: &Blocking, each: Each, options: InputOptions) -> Vec<String> {
         let template = CommandTemplate::parse(&["cat".into()], &InputOptions::default(), &Strings::default()).unwrap();
         let mut inputs = Files::new(Path::new("."), Box::new(Cursor::new(content.to_string())));
-        let mut piped = Piped::new(&mut inputs, how, each, header, template).unwrap();
+        let mut piped = Piped::new(&mut inputs, how, each, &options, template).unwrap();
         let mut found = Vec::new();
         while let Some((_, blocks)) = piped.next(1).unwrap() {
             let text = |b: &Block| &content[b.offset as usize..(b.offset + b.length) as usize];
@@ -196,6 +320,26 @@ mod tests {
         assert_eq!(blocks("1\n2\n3\n", &how(1, "", "\n"), Each::Records(2), false), ["1\n2\n", "3\n"]);
         assert_eq!(blocks("1\n2\n3\n4\n5", &newline, Each::Lines(2), false), ["1\n2\n3\n4\n", "5"]);
         assert_eq!(blocks(">a>b>c", &how(9, ">", ""), Each::Records(1), false), [">a", ">b", ">c"]);
+    }
+
+    #[test]
+    fn what_is_left_out_is_in_no_block() {
+        let newline = how(1 << 20, "", "\n");
+        let blank = || InputOptions { no_run_if_empty: true, ..Default::default() };
+        assert!(blocks_with("\n \n", &newline, Each::Fitting, blank()).is_empty());
+        assert_eq!(blocks_with("1\n\n \n2\n\n3", &newline, Each::Records(2), blank()), ["1\n2\n", "3"]);
+        assert_eq!(blocks_with("1\n\n2\n", &how(3, "", "\n"), Each::Fitting, blank()), ["1\n", "2\n"]);
+        let without = Blocking { removes_separators: true, ..how(1 << 20, "", "+") };
+        assert_eq!(blocks_with("a+b\n", &without, Each::Records(1), InputOptions::default()), ["a", "b\n"]);
+        assert_eq!(blocks_with("a+b+c", &without, Each::Fitting, InputOptions::default()), ["abc"]);
+        let second = Blocking { header: Some("2".into()), ..newline };
+        let skips = || InputOptions { skip_first_line: true, ..Default::default() };
+        assert_eq!(blocks_with("0\nh\ni\n1\n2\n", &second, Each::Records(1), skips()), ["h\ni\n1\n", "h\ni\n2\n"]);
+        let parts = "+a".repeat(MOST_PARTS + 2);
+        let mut inputs = Files::new(Path::new("."), Box::new(Cursor::new(parts)));
+        let template = CommandTemplate::parse(&["cat".into()], &InputOptions::default(), &Strings::default()).unwrap();
+        let mut piped = Piped::new(&mut inputs, &without, Each::Fitting, &InputOptions::default(), template).unwrap();
+        assert!(piped.next(1).unwrap_err().to_string().contains("1000 parts"));
     }
 
     #[test]

@@ -211,6 +211,10 @@ impl Records {
             }
             while self.cutting.goes_on(&record) {
                 match self.read()? {
+                    Some(more) if self.cutting.ends(&more) => {
+                        self.ended = true;
+                        break;
+                    }
                     Some(more) => record.extend(more),
                     None => break,
                 }
@@ -220,6 +224,11 @@ impl Records {
             }
         }
         Ok(None)
+    }
+
+    /// Leaves out the next record.
+    pub(crate) fn skip(&mut self) -> Result<(), BatchError> {
+        self.read().map(drop)
     }
 
     fn read(&mut self) -> Result<Option<Vec<u8>>, BatchError> {

@@ -73,7 +73,8 @@ impl ResultsOption {
         if task.args.is_empty() {
             path.push(task.id.to_string());
         }
-        for (i, value) in task.args.iter().enumerate() {
+        for i in in_order_of_names(&self.columns, task.args.len()) {
+            let value = &task.args[i];
             let named = self.columns.get(i).filter(|name| !name.0.is_empty());
             path.push(match named {
                 Some(name) => OsString::from_vec(file_name(&name.0)),
@@ -84,6 +85,27 @@ impl ResultsOption {
         }
         path
     }
+}
+
+/// Returns the positions of the values by the names of their columns, as GNU parallel orders them: first by the number
+/// with which a name begins. A column without a name has its number as its name; without any name the order stays.
+fn in_order_of_names(columns: &[RawText], values: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values).collect();
+    if columns.iter().all(|name| name.0.is_empty()) {
+        return order;
+    }
+    let name = |i: &usize| match columns.get(*i).filter(|name| !name.0.is_empty()) {
+        Some(name) => name.0.clone(),
+        None => (i + 1).to_string().into_bytes(),
+    };
+    order.sort_by_cached_key(|i| (leading_number(&name(i)), name(i)));
+    order
+}
+
+/// Returns the number with which a name begins, 0 without one.
+fn leading_number(name: &[u8]) -> u64 {
+    let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(&name[..digits]).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// Counts how often a path goes to the parent folder.
@@ -138,6 +160,19 @@ mod tests {
         assert_eq!(stdout("R", &[&"a".repeat(300)]), format!("R/1/{}/stdout", "a".repeat(255)));
         assert_eq!(stdout("R/{1}/x", &["a"]), "R/a/x");
         assert_eq!(stdout("R/{#}/", &["a"]), "R/7/stdout");
+    }
+
+    #[test]
+    fn the_tree_is_ordered_by_the_names_of_columns() {
+        let task = Task { id: 1, args: vec!["x".into(), "y".into()], ..Task::of(homing_model::Command::Shell("c".into())) };
+        let stdout = |names: [&str; 2]| {
+            let results = ResultsOption::parse(&"R".into(), &names.map(RawText::from)).unwrap();
+            results.paths(&task).unwrap().stdout
+        };
+        assert_eq!(stdout(["b", "a"]), PathBuf::from("R/a/y/b/x/stdout"));
+        assert_eq!(stdout(["11a", "2a"]), PathBuf::from("R/2a/y/11a/x/stdout"));
+        assert_eq!(stdout(["b", ""]), PathBuf::from("R/b/x/2/y/stdout"));
+        assert_eq!(stdout(["", ""]), PathBuf::from("R/1/x/2/y/stdout"));
     }
 
     #[test]

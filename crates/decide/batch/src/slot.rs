@@ -1,9 +1,21 @@
 //! Replaces the slot number in a command, which is known only when the task is sent.
 
-use homing_model::{Command, RawText};
+use homing_model::{Command, RawText, Task};
 
 /// The token for `{%}` in a command, the slot number. [`fill_slot`] replaces it.
 pub const SLOT_TOKEN: &str = "\u{1}homing:slot\u{1}";
+
+/// The value of the variable of `--process-slot-var`, the slot's number counted from 0. [`fill_slot_of`] replaces it.
+pub(crate) const SLOT_INDEX_TOKEN: &str = "\u{1}homing:slot-index\u{1}";
+
+/// Replaces the slot's number in the command and the environment of a task, just before it is sent.
+pub fn fill_slot_of(task: &mut Task, slot: u32) {
+    fill_slot(&mut task.command, slot);
+    let index = |value: &RawText| value.0 == SLOT_INDEX_TOKEN.as_bytes();
+    for (_, value) in task.env.iter_mut().filter(|(_, value)| index(value)) {
+        *value = slot.saturating_sub(1).to_string().into();
+    }
+}
 
 /// Replaces each `{%}` of the command by the slot number. Call it just before the task is sent; a command without
 /// `{%}` stays as it is.

@@ -356,13 +356,15 @@ impl Opening<'_> {
         Ok(names.into_iter().map(|name| name.0).collect())
     }
 
+    /// `--skip-first-line`: whether the source being opened is the first.
+    fn skips_a_line(&self) -> bool {
+        self.options.skip_first_line && self.axes.is_empty()
+    }
+
     fn values(&self, words: &[RawText]) -> ByteStrings {
         let mut values = ByteStrings::default();
-        let mut words = words.iter();
+        let mut words = words.iter().skip(usize::from(self.skips_a_line())).take_while(|word| !self.cutting.ends(&word.0));
         while let Some(word) = words.next() {
-            if self.cutting.ends(&word.0) {
-                break;
-            }
             let mut record = std::borrow::Cow::Borrowed(word.0.as_slice());
             while self.cutting.goes_on(&record) {
                 match words.next() {
@@ -388,7 +390,10 @@ impl Opening<'_> {
         let opened = self.inputs.open(path);
         let InputSource { from, hold, .. } =
             opened.map_err(|source| BatchError::Open { path: name.clone(), source })?;
-        let records = Records::new(from, name, self.cutting.clone(), self.notes.clone());
+        let mut records = Records::new(from, name, self.cutting.clone(), self.notes.clone());
+        if self.skips_a_line() {
+            records.skip()?;
+        }
         if hold { records.hold().map(ValueSource::Held) } else { Ok(ValueSource::Stream(records)) }
     }
 

@@ -292,10 +292,20 @@ impl Strings {
             Err(BatchError::Perl(_)) => Err(whole()),
             op => op,
         };
+        if let Some((number, rest)) = self.named_column(code) {
+            return Ok(ReplacementPart::One(number, op(rest)?));
+        }
         Ok(match position(code.as_bytes()) {
             Some((number, length)) => ReplacementPart::One(number, op(&code[length..])?),
             None => ReplacementPart::All(op(code)?),
         })
+    }
+
+    /// Reads the name of a column before an expression: returns its position and the expression.
+    fn named_column<'c>(&self, code: &'c str) -> Option<(i64, &'c str)> {
+        let first = code.split(char::is_whitespace).next().filter(|first| !first.is_empty())?;
+        let at = self.columns.iter().position(|name| name == first.as_bytes())?;
+        Some((at as i64 + 1, &code[first.len()..]))
     }
 
     /// Splits a text into replacement strings and literal text.

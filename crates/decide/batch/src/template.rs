@@ -4,7 +4,7 @@ use crate::error::BatchError;
 use crate::options::InputOptions;
 use crate::perl::Expression;
 use crate::quote::{Dialect, quote_for};
-use crate::shell::{command_from_line, has_shell_meaning, is_blank, is_shell_word};
+use crate::shell::{ShellFunctions, command_from_line, has_shell_meaning, has_single_blanks, is_blank, is_shell_word};
 use crate::slot::SLOT_TOKEN;
 use crate::strings::{ReplacementPart, Strings, ValueOperation};
 use homing_model::{Command, RawText};
@@ -120,7 +120,7 @@ enum Form {
     Line(Vec<ReplacementPart>),
     /// Words that are started directly.
     Words(Vec<Vec<ReplacementPart>>),
-    /// A line whose values are not quoted, because its first word contains a value, which is a command of the user.
+    /// A line whose values are not quoted, because the name of its command contains a value, which is a command of the user.
     Unquoted(Vec<ReplacementPart>),
 }
 
@@ -182,7 +182,7 @@ fn group(parts: Vec<ReplacementPart>, ends: impl Fn(u8) -> bool) -> Vec<Replacem
 pub(crate) struct CommandTemplate {
     form: Form,
     dialect: Dialect,
-    functions: Vec<RawText>,
+    functions: ShellFunctions,
 }
 
 impl CommandTemplate {
@@ -272,7 +272,11 @@ fn line_or_words(words: Vec<Vec<ReplacementPart>>, options: &InputOptions) -> Fo
     let made_by_perl = |p: &ReplacementPart| {
         matches!(p, ReplacementPart::All(ValueOperation::Perl(_)) | ReplacementPart::One(_, ValueOperation::Perl(_)))
     };
-    if line.iter().any(|part| literal(part) || made_by_perl(part)) {
+    let bytes = line.iter().flat_map(|part| match part {
+        ReplacementPart::Literal(text) => text.iter().copied().map(Some).collect(),
+        _ => vec![None],
+    });
+    if !has_single_blanks(bytes) || line.iter().any(|part| literal(part) || made_by_perl(part)) {
         return Form::Line(line);
     }
     let words = split_words(&line);
@@ -283,11 +287,12 @@ fn line_or_words(words: Vec<Vec<ReplacementPart>>, options: &InputOptions) -> Fo
     }
 }
 
-/// Whether a value is in the first word, where GNU parallel quotes none.
+/// Whether a value is in the name of the command, where GNU parallel quotes none. The value of a variable, `V={}`, is
+/// quoted.
 fn begins_with_a_value(line: &[ReplacementPart]) -> bool {
-    let ends_the_word = |part: &&ReplacementPart| matches!(part, ReplacementPart::Literal(text) if text.iter().any(|byte| is_blank(*byte)));
-    let mut first_word = line.iter().take_while(|part| !ends_the_word(part));
-    first_word.any(|part| matches!(part, ReplacementPart::All(_) | ReplacementPart::One(..)))
+    let ends_the_name = |part: &&ReplacementPart| matches!(part, ReplacementPart::Literal(text) if text.iter().any(|byte| b" \t\n=".contains(byte)));
+    let mut name = line.iter().take_while(|part| !ends_the_name(part));
+    name.any(|part| matches!(part, ReplacementPart::All(_) | ReplacementPart::One(..)))
 }
 
 fn split_words(line: &[ReplacementPart]) -> Vec<Vec<ReplacementPart>> {

@@ -101,7 +101,6 @@ fn words(argument: &Arg, value: Option<&str>) -> Vec<String> {
 /// Words that clap wants with an option, and which have nothing to do with it.
 const NEEDED: &[(&str, &[&str])] = &[
     ("mute", &["--because=x"]),
-    ("pipepart", &["-a", "x"]),
     ("not_all", &["--mtu=1500"]),
     ("ptile", &["-n", "4"]),
     ("ppn", &["--nodes=2"]),

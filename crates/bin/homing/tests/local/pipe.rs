@@ -60,7 +60,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         (&["--pipe", "cat", ":::", "x"], "no ':::'"),
         (&["--pipe", "--block", "-1", "cat"], "--pipepart -a FILE"),
         (&["--pipe", "-X", "cat"], "-N and -L"),
-        (&["--pipe", "-r", "cat"], "sed"),
+        (&["--pipepart", "-a", "f", "-r", "cat"], "--pipe leaves them out"),
         (&["--pipe", "--round-robin", "cat"], "a command for each block"),
         (&["--pipe", "--roundrobin", "cat"], "a large --block makes few commands"),
         (&["--pipe", "--cat", "cat"], "/dev/stdin"),
@@ -76,7 +76,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
     }
     // One word of each kind that GNU parallel's manual has and homing lacks.
     for word in
-        ["--rrs", "--shard", "--tf", "--tmpdir", "--tee", "--sql-master", "--semaphore-name", "--tty", "-V", "-p"]
+        ["--shard", "--tf", "--tmpdir", "--sql-master", "--semaphore-name", "--tty", "-V", "-p"]
     {
         let output = w.homing(&["run", word, "x", ":::", "a"]);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -2,7 +2,7 @@
 
 use super::types::wrong_type;
 use crate::amount::{parse_duration, parse_size};
-use crate::shell::command_from_line;
+use crate::shell::{ShellFunctions, command_from_line};
 use homing_model::graph::Other;
 use homing_model::resource::{PARTS, parse_amount, too_much};
 use homing_model::{Command, RawText, Task, TaskId};
@@ -54,7 +54,7 @@ pub(super) struct TaskDefaults {
     /// The run's working directory.
     pub cwd: PathBuf,
     /// Functions of the shell with which commands may begin.
-    pub functions: Vec<RawText>,
+    pub functions: ShellFunctions,
     /// The largest amount of each named resource on a host, in parts of a unit.
     pub resources: BTreeMap<String, u64>,
 }

@@ -20,7 +20,7 @@ impl Core {
         self.claim(host, &waiting.offer.task, true);
         self.power.claim(host, placed.need.cpus, true);
         let mut task = waiting.offer.task.clone();
-        homing_batch::fill_slot(&mut task.command, slot);
+        homing_batch::fill_slot_of(&mut task, slot);
         task.timeout_ms = task.timeout_ms.or(self.policy.timeout_ms);
         let units = self.hosts.units_of(host, &task);
         self.actions.push(Action::Journal(EventKind::TaskStarted {
@@ -156,7 +156,7 @@ impl Core {
         let is_lost = matches!(outcome, Outcome::Lost(_));
         let mut task = run.waiting.offer.task.clone();
         let ran = (!again).then(|| homing_journal::ran(&task));
-        homing_batch::fill_slot(&mut task.command, run.slot);
+        homing_batch::fill_slot_of(&mut task, run.slot);
         self.conclude(AttemptRecord {
             ticket,
             task,

@@ -2,6 +2,7 @@
 //! machine.
 
 use crate::Interrupts;
+use homing_batch::ShellFunctions;
 use homing_model::{Failure, RawText};
 use homing_os::names::VariableOrigin;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -58,15 +59,25 @@ fn function(variable: &str) -> Option<&str> {
     variable.strip_prefix("BASH_FUNC_")?.strip_suffix("%%")
 }
 
+/// Returns the functions with which a command may begin. Bash reads the file `BASH_ENV` before each command, and the
+/// functions of that file are unknown here; `module` of Lmod is one.
+pub fn functions() -> ShellFunctions {
+    let reads_a_file = std::env::var_os("BASH_ENV").is_some_and(|file| !file.is_empty());
+    if reads_a_file && shell().0.ends_with(b"/bash") {
+        return ShellFunctions::Unknown;
+    }
+    ShellFunctions::Named(exported_functions().map(RawText::from).collect())
+}
+
 /// Returns the functions that Bash has exported to this process.
-pub fn functions() -> Vec<RawText> {
+fn exported_functions() -> impl Iterator<Item = String> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-    names.filter_map(|name| function(&name).map(RawText::from)).collect()
+    names.filter_map(|name| function(&name).map(str::to_owned))
 }
 
 /// Returns the exported functions that a command names and that hosts do not have. `named` are the words of `--env`.
 pub fn functions_left_here(command: &str, named: &[String]) -> Vec<String> {
-    let exported: Vec<String> = functions().iter().map(RawText::display).collect();
+    let exported: Vec<String> = exported_functions().collect();
     left_here(&exported, command, named)
 }
 

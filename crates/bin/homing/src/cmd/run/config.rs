@@ -19,7 +19,7 @@ pub fn words() -> Vec<OsString> {
 /// Returns GNU parallel's defaults: the options of `~/.parallel/config`, or of the profiles of `-J`, then those of
 /// `$PARALLEL`.
 fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
-    let folder = std::env::var_os("PARALLEL_HOME").map(PathBuf::from);
+    let folder = std::env::var_os("PARALLEL_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folder = folder.or_else(|| Some(homing_os::names::home()?.join(".parallel")));
     let has_any = std::env::var_os("PARALLEL").is_some() || folder.as_ref().is_some_and(|folder| folder.exists());
     // Parsing costs every run about a millisecond, and most users have no defaults.

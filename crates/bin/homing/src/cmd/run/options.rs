@@ -51,6 +51,8 @@ pub(crate) fn batch(
         workdir: args.parallel.workdir.clone().map(RawText::from),
         end: args.parallel.end(),
         perl: Evaluator::shared(),
+        skip_first_line: args.parallel.skip_first_line,
+        slot_variable: args.parallel.process_slot_var.clone().map(RawText::from),
         no_run_if_empty: args.no_run_if_empty,
         arg_files: args.arg_file.clone(),
         outputs: raw(&args.output),

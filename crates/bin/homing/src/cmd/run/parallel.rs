@@ -31,9 +31,16 @@ pub struct ParallelArgs {
     /// Read all input sources in step; shorter sources start again from their beginning
     #[arg(long, alias = "xapply")]
     pub link: bool,
-    /// `:`: the first line names the columns, used as {name}; `0`: {FILE} is replaced by a value from that file
-    #[arg(long, value_name = ":|0")]
+    /// `:`: the first line names the columns, used as {name}; `0`: {FILE} is replaced by a value from that file. For
+    /// blocks: N lines or a regular expression, the beginning of the input that precedes each block
+    #[arg(long, value_name = ":|0|N|REGEX")]
     pub header: Option<String>,
+    /// Leave out the first line of the first input source
+    #[arg(long)]
+    pub skip_first_line: bool,
+    /// Set the variable NAME to the number of the task's slot, counted from 0
+    #[arg(long, value_name = "NAME")]
+    pub process_slot_var: Option<OsString>,
     /// Use WORD in place of :::
     #[arg(long, value_name = "WORD")]
     pub arg_sep: Option<OsString>,
@@ -86,8 +93,8 @@ pub struct ParallelArgs {
     /// Cut standard input into blocks, each the standard input of one command; -N: records of a block, -L: its lines
     #[arg(long, alias = "spreadstdin", group = "cuts", conflicts_with = "tasks")]
     pub pipe: bool,
-    /// As --pipe for the files of -a; each command runs on the host that holds its block
-    #[arg(long, alias = "pipe-part", requires = "arg_file", group = "cuts", conflicts_with = "tasks")]
+    /// As --pipe for the files of -a or `::::`; each command runs on the host that holds its block
+    #[arg(long, alias = "pipe-part", group = "cuts", conflicts_with = "tasks")]
     pub pipepart: bool,
     /// Size of a block: of --pipe at most (default: 1M), of --pipepart before the rest of its last record. -N: N blocks
     /// of --pipepart for each slot of this machine (default: -10)
@@ -109,6 +116,12 @@ pub struct ParallelArgs {
     /// Read --recstart and --recend as regular expressions
     #[arg(long, requires = "cuts")]
     pub regexp: bool,
+    /// Give all of standard input to each command of the values behind `:::`
+    #[arg(long, requires = "cuts")]
+    pub tee: bool,
+    /// Leave out the texts between the records of --pipe
+    #[arg(long, alias = "remove-rec-sep", alias = "removerecsep", requires = "cuts")]
+    pub rrs: bool,
 
     /// Begin each line with TEXT, which may hold replacement strings and \t, and a tab
     #[arg(long, value_name = "TEXT")]
@@ -203,6 +216,7 @@ impl ParallelArgs {
     pub fn names_the_slot(&self, words: &[OsString]) -> bool {
         let names = |word: &OsString| ["{%}", "{slot}"].iter().any(|name| word.to_string_lossy().contains(name));
         self.slotreplace.is_some()
+            || self.process_slot_var.is_some()
             || words.iter().chain(&self.tagstring).any(names)
             || self.rpl.iter().any(|word| word.to_string_lossy().contains("slot()"))
     }
@@ -233,8 +247,8 @@ impl ParallelArgs {
             return Ok(None);
         }
         let size = self.block.as_deref().unwrap_or(if self.pipe { "1M" } else { "-10" });
-        let size = match size.strip_prefix('-').map(str::parse::<u64>) {
-            Some(Ok(number)) => BlockSize::Number(number * slots as u64),
+        let size = match size.strip_prefix('-').map(number_of_blocks) {
+            Some(Some(number)) => BlockSize::Number(number * slots as f64),
             _ => BlockSize::Bytes(homing_batch::parse_size("--block", size).map_err(Failure::usage)?),
         };
         let unsaid = if self.recstart.is_some() { "" } else { "\n" };
@@ -247,6 +261,9 @@ impl ParallelArgs {
             recstart: text(self.recstart.as_deref().unwrap_or_default()),
             recend: text(self.recend.as_deref().unwrap_or(unsaid)),
             regexp: self.regexp,
+            header: self.header.clone(),
+            tee: self.tee,
+            removes_separators: self.rrs,
             piped: self.pipe.then(|| self.each(args)),
         }))
     }
@@ -268,6 +285,8 @@ impl ParallelArgs {
             None => Ok([false, false]),
             Some(":") => Ok([true, false]),
             Some("0") => Ok([false, true]),
+            // The beginning of the input of blocks, which names no column.
+            Some(_) if self.pipe || self.pipepart => Ok([false, false]),
             Some(other) => {
                 let why = format!("--header takes ':', the first line as names of columns, or 0, not {other:?}");
                 Err(Failure::usage(why).hint("tail -n +2 FILE leaves out a line"))
@@ -306,6 +325,16 @@ impl ParallelArgs {
             .map(|text| RawText(homing_batch::unescaped(&RawText::from(text).0)));
         own.or_else(|| tag.then(|| "{}".into()))
     }
+}
+
+/// Parses the number of blocks of a slot: 2, 0.5, 1k. None is 0.
+fn number_of_blocks(text: &str) -> Option<f64> {
+    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
+        Some(digits) => (digits, 1024.0),
+        None => (text, 1.0),
+    };
+    let number = digits.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite())?;
+    Some(number * unit)
 }
 
 /// Parses a number as GNU parallel writes it: 12, 1k, 1Ki.

@@ -18,7 +18,15 @@ sub slot { $slot }
 sub total_jobs { $total }
 sub skip { $skip = 1 }
 sub uq { $unquoted = 1 }
-sub Q { my @all = @_; s/'/'"'"'/g, $_ = "'$_'" for @all; wantarray ? @all : join ' ', @all }
+sub quoted {
+    my ($text) = @_;
+    return $text if $text =~ m{^[-_.+a-zA-Z0-9/]+\z};
+    $text =~ s/'/'"'"'/g;
+    $text = "'$text'";
+    $text =~ s/^''(?=.)//s, $text =~ s/(?<=.)''\z//s if length $text > 2;
+    $text
+}
+sub Q { my @all = map { quoted($_) } @_; wantarray ? @all : join ' ', @all }
 sub shell_quote { Q(@_) }
 sub shell_quote_scalar { Q($_[0]) }
 sub pQ { my ($text) = @_; $text =~ s/[\\"\$\@]/\\$&/g if defined $text; $text }
