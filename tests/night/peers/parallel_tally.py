@@ -44,6 +44,11 @@ for r in rows:
     if "-d" in own and ":::" in r["args"] and r["h"]["rc"] == 0: n["documented: -d and :::"] += 1; n["documented"] += 1; continue
     if "--pipe" in own and r["stdout"] == "same" and r["files"] and r["h"]["rc"] == 0: n["documented: --pipe need not read"] += 1; n["documented"] += 1; continue
     if "--regexp" in own and "--recstart" in own and any(x.startswith("-N") for x in own): n["documented: -N counts the text before the first match"] += 1; n["documented"] += 1; continue
+    if "--compress" in own and "--results" in own and r["stdout"] == "same" and r["status"]: n["documented: files of --results are not compressed"] += 1; n["documented"] += 1; continue
+    if re.search(r"\{\d*uniq\}|\{choose_k\}|skip\(\)", j) and r["stdout"] == "same" and r["files"] and r["h"]["rc"] == 0: n["documented: a task that is passed over is no failure"] += 1; n["documented"] += 1; continue
+    if r["g"]["rc"] == 255 and r["h"]["rc"] == 0 and "too long" in r["g"]["err"]: n["documented: a longer command line"] += 1; n["documented"] += 1; continue
+    if any(re.match(r"^-\w*[Xm]", x) for x in own) and "wc" in j and r["status"] and r["files"] and r["h"]["rc"] == 0: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue
+    if "-u" in own and "--retries" in own and r["status"] and r["files"]: n["documented: -u shows the last attempt"] += 1; n["documented"] += 1; continue
     if r["g"]["rc"] == 25 and r["h"]["rc"] == 255: n["documented: a failing expression has 255"] += 1; n["documented"] += 1; continue
     if r["status"] and r["files"] and any(re.match(r"^-\w*[Xm]", x) for x in own) and "".join(r["g"]["out"].split())[:2000] == "".join(r["h"]["out"].split())[:2000]: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue
     if "is Perl, which homing does not run" in e: k = "refused: {= perl =} -> --rpl"

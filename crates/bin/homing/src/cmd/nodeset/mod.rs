@@ -116,6 +116,9 @@ pub fn run(mut args: Args) -> Result<i32, Failure> {
         }
         return Ok(0);
     }
+    if args.groupsource.is_some() {
+        cluster.shell().and_then(|shell| shell.source(args.groupsource.as_deref())).map_err(told)?;
+    }
     let set = computed(&args, operands, cluster)?;
     if args.list + args.list_all > 0 {
         return list(&args, &set, cluster);
