@@ -37,6 +37,8 @@ for r in rows:
             n["all"] += 1
             rc, o, e = run(R + [mode, r["expr"]])
             ok = rc == 0 and o.strip("\n") == want
+            if not ok and not R and " " in r["expr"].strip(): n["documented: blanks separate node sets"] += 1; continue
+            if not ok and re.search(r"\[-\d", r["expr"]) and "is not a range of numbers" in e: n["refused"] += 1; continue
             n["same" if ok else "wrong"] += 1
             if not ok: bad.append((k, mode, r["expr"], want[:300], (o or e).strip()[:300]))
     elif k.endswith("-op"):

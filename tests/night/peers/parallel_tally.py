@@ -27,6 +27,7 @@ def aside(r):
     if not r["stdin_all"]: return "not eligible: endless input"
     if r["g"]["rc"] in ("timeout", 137, 153): return "not eligible: endless"
     return None
+def piping(own): return any(x in ("--pipe", "--spreadstdin", "--pipepart") for x in own)
 def norm(s): return re.sub(r"[ \t]+", " ", re.sub(r"(?m)^[ \t]+", "", s))
 n = collections.Counter(); kinds = collections.defaultdict(list)
 for r in rows:
@@ -48,6 +49,8 @@ for r in rows:
     if re.search(r"\{\d*uniq\}|\{choose_k\}|skip\(\)", j) and r["stdout"] == "same" and r["files"] and r["h"]["rc"] == 0: n["documented: a task that is passed over is no failure"] += 1; n["documented"] += 1; continue
     if r["g"]["rc"] == 255 and r["h"]["rc"] == 0 and "too long" in r["g"]["err"]: n["documented: a longer command line"] += 1; n["documented"] += 1; continue
     if any(re.match(r"^-\w*[Xm]", x) for x in own) and "wc" in j and r["status"] and r["files"] and r["h"]["rc"] == 0: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue
+    if "gzip" in j and piping(own) and r["status"] and r["files"] and r["g"]["n"] == r["h"]["n"]: n["documented: gzip writes the time of a block"] += 1; n["documented"] += 1; continue
+    if "--tee" in j + r["env"] and "{%}" in j and r["status"] and r["files"] and r["g"]["n"] == r["h"]["n"]: n["documented: --tee needs no slot for each value"] += 1; n["documented"] += 1; continue
     if "-u" in own and "--retries" in own and r["status"] and r["files"]: n["documented: -u shows the last attempt"] += 1; n["documented"] += 1; continue
     if r["g"]["rc"] == 25 and r["h"]["rc"] == 255: n["documented: a failing expression has 255"] += 1; n["documented"] += 1; continue
     if r["status"] and r["files"] and any(re.match(r"^-\w*[Xm]", x) for x in own) and "".join(r["g"]["out"].split())[:2000] == "".join(r["h"]["out"].split())[:2000]: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue

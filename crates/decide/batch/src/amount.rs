@@ -94,25 +94,25 @@ pub fn parse_minutes(option: &'static str, text: &str) -> Result<u32, BatchError
 /// Reads a size in bytes: `K M G T P` are powers of 1024, also as `Ki`, `ki`; `k m g t p` are powers of 1000.
 /// `option` is for the message.
 pub fn parse_size(option: &'static str, text: &str) -> Result<u64, BatchError> {
-    let bad = || BatchError::value(option, text, "a size is a number of bytes, or like 64M, 2G, 1.5T, 500k");
+    let bytes = scaled(text).filter(|bytes| *bytes < u64::MAX as f64);
+    let wrong = || BatchError::value(option, text, "a size is a number of bytes, or like 64M, 2G, 1.5T, 500k");
+    bytes.map(|bytes| bytes as u64).ok_or_else(wrong)
+}
+
+/// Reads a number with the letters of [`parse_size`].
+pub fn scaled(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
-    let number: f64 = number.parse().map_err(|_| bad())?;
+    let number: f64 = number.parse().ok()?;
     let mut letters = unit.chars();
-    let factor = match letters.next() {
-        None => 1.0,
-        Some(letter) => {
-            let power = "kmgtp".find(letter.to_ascii_lowercase()).ok_or_else(bad)? as i32 + 1;
-            let binary = match letters.as_str() {
-                "" => letter.is_ascii_uppercase(),
-                "i" | "I" => true,
-                _ => return Err(bad()),
-            };
-            if binary { 1024f64.powi(power) } else { 1000f64.powi(power) }
-        }
+    let Some(letter) = letters.next() else { return Some(number) };
+    let power = "kmgtp".find(letter.to_ascii_lowercase())? as i32 + 1;
+    let binary = match letters.as_str() {
+        "" => letter.is_ascii_uppercase(),
+        "i" | "I" => true,
+        _ => return None,
     };
-    let bytes = number * factor;
-    if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(bad()) }
+    Some(number * if binary { 1024f64.powi(power) } else { 1000f64.powi(power) })
 }
 
 /// Reads `--jobs`, or another `option`, for a host with this many cores: `8`, `+2`, `-1`, `150%`; `0` is as many as

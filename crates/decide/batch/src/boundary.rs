@@ -3,8 +3,8 @@
 use crate::edit::regex;
 use crate::error::BatchError;
 use crate::options::Blocking;
-use memchr::memmem;
 use homing_model::RawText;
+use memchr::memmem;
 use regex::bytes::Regex;
 use std::ops::Range;
 
@@ -148,7 +148,12 @@ mod tests {
 
     #[test]
     fn a_header_is_lines_or_an_expression() {
-        for (text, input, length) in [(":", "h\n1\n", Some(2)), ("2", "h\ni\n1\n", Some(4)), ("#.*\n#.*\n", "#a\n#\n1", Some(5)), (":", "h", None)] {
+        for (text, input, length) in [
+            (":", "h\n1\n", Some(2)),
+            ("2", "h\ni\n1\n", Some(4)),
+            ("#.*\n#.*\n", "#a\n#\n1", Some(5)),
+            (":", "h", None),
+        ] {
             assert_eq!(header(text).unwrap().find(input.as_bytes()).map(|found| found.end()), length, "{text}");
         }
     }

@@ -39,7 +39,9 @@ mod tasks_file;
 mod template;
 
 pub use absent::absent;
-pub use amount::{Timeout, jobs, parse_duration, parse_duration_within, parse_minutes, parse_seconds, parse_size};
+pub use amount::{
+    Timeout, jobs, parse_duration, parse_duration_within, parse_minutes, parse_seconds, parse_size, scaled,
+};
 pub use compose::{Batch, Tag, compose, tasks_file};
 pub use error::BatchError;
 pub use halt::{Decision, Halt, HaltOn, HaltState, Limit, TaskCounts, failed_exit_status};

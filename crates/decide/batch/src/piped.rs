@@ -184,7 +184,9 @@ impl Piped {
         }
         if places.0.len() > MOST_PARTS {
             let option = if self.separators.is_some() { "--rrs" } else { "-r" };
-            let reason = format!("a block would be of more than {MOST_PARTS} parts; a smaller --block or -N, or tr or sed before homing run");
+            let reason = format!(
+                "a block would be of more than {MOST_PARTS} parts; a smaller --block or -N, or tr or sed before homing run"
+            );
             return Err(BatchError::value(option, "", &reason));
         }
         let block = |(offset, length)| Block { path: self.copy.clone(), offset, length };

@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn the_tree_is_ordered_by_the_names_of_columns() {
-        let task = Task { id: 1, args: vec!["x".into(), "y".into()], ..Task::of(homing_model::Command::Shell("c".into())) };
+        let task =
+            Task { id: 1, args: vec!["x".into(), "y".into()], ..Task::of(homing_model::Command::Shell("c".into())) };
         let stdout = |names: [&str; 2]| {
             let results = ResultsOption::parse(&"R".into(), &names.map(RawText::from)).unwrap();
             results.paths(&task).unwrap().stdout

@@ -363,7 +363,8 @@ impl Opening<'_> {
 
     fn values(&self, words: &[RawText]) -> ByteStrings {
         let mut values = ByteStrings::default();
-        let mut words = words.iter().skip(usize::from(self.skips_a_line())).take_while(|word| !self.cutting.ends(&word.0));
+        let mut words =
+            words.iter().skip(usize::from(self.skips_a_line())).take_while(|word| !self.cutting.ends(&word.0));
         while let Some(word) = words.next() {
             let mut record = std::borrow::Cow::Borrowed(word.0.as_slice());
             while self.cutting.goes_on(&record) {

@@ -99,12 +99,8 @@ fn words(argument: &Arg, value: Option<&str>) -> Vec<String> {
 }
 
 /// Words that clap wants with an option, and which have nothing to do with it.
-const NEEDED: &[(&str, &[&str])] = &[
-    ("mute", &["--because=x"]),
-    ("not_all", &["--mtu=1500"]),
-    ("ptile", &["-n", "4"]),
-    ("ppn", &["--nodes=2"]),
-];
+const NEEDED: &[(&str, &[&str])] =
+    &[("mute", &["--because=x"]), ("not_all", &["--mtu=1500"]), ("ptile", &["-n", "4"]), ("ppn", &["--nodes=2"])];
 
 #[test]
 fn each_pair_of_the_table_is_refused_and_both_are_named() {

@@ -75,9 +75,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
         assert!([Some(255), Some(2)].contains(&output.status.code()) && said.contains(told), "{words:?}: {said}");
     }
     // One word of each kind that GNU parallel's manual has and homing lacks.
-    for word in
-        ["--shard", "--tf", "--tmpdir", "--sql-master", "--semaphore-name", "--tty", "-V", "-p"]
-    {
+    for word in ["--shard", "--tf", "--tmpdir", "--sql-master", "--semaphore-name", "--tty", "-V", "-p"] {
         let output = w.homing(&["run", word, "x", ":::", "a"]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(255) && said.contains("is not supported; instead: "), "{word}: {said}");

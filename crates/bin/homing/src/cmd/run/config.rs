@@ -16,32 +16,39 @@ pub fn words() -> Vec<OsString> {
     WORDS.get().cloned().unwrap_or_else(|| std::env::args_os().collect())
 }
 
-/// Returns GNU parallel's defaults: the options of `~/.parallel/config`, or of the profiles of `-J`, then those of
+/// Words of the user's defaults: options, and the beginning of the command.
+#[derive(Default)]
+struct DefaultWords {
+    options: Vec<OsString>,
+    command: Vec<OsString>,
+}
+
+/// Returns GNU parallel's defaults: the words of `~/.parallel/config`, or of the profiles of `-J`, then those of
 /// `$PARALLEL`.
-fn of_parallel(typed: &[OsString]) -> Result<Vec<OsString>, Failure> {
+fn of_parallel(typed: &[OsString]) -> Result<DefaultWords, Failure> {
     let folder = std::env::var_os("PARALLEL_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from);
     let folder = folder.or_else(|| Some(homing_os::names::home()?.join(".parallel")));
     let has_any = std::env::var_os("PARALLEL").is_some() || folder.as_ref().is_some_and(|folder| folder.exists());
     // Parsing costs every run about a millisecond, and most users have no defaults.
     if !has_any && !typed.iter().any(|word| may_name_profile(word)) {
-        return Ok(Vec::new());
+        return Ok(DefaultWords::default());
     }
     let given = args_of(typed).map(|args| args.parallel).unwrap_or_default();
     if given.plain {
-        return Ok(Vec::new());
+        return Ok(DefaultWords::default());
     }
-    let mut all = Vec::new();
+    let mut all = DefaultWords::default();
     let usual = vec!["config".to_string()];
     for name in if given.profile.is_empty() { &usual } else { &given.profile } {
         let Some(path) = folder.as_ref().map(|folder| folder.join(name)) else { continue };
         match std::fs::read_to_string(&path) {
-            Ok(text) => all.extend(words_of(&text, &path.display().to_string())?),
+            Ok(text) => all.add(&text, &path.display().to_string())?,
             Err(_) if given.profile.is_empty() => {}
             Err(e) => return Err(Failure::usage(format!("cannot read the profile {}: {e}", path.display()))),
         }
     }
     if let Ok(text) = std::env::var("PARALLEL") {
-        all.extend(words_of(&text, "$PARALLEL")?);
+        all.add(&text, "$PARALLEL")?;
     }
     Ok(all)
 }
@@ -52,19 +59,21 @@ fn may_name_profile(word: &OsStr) -> bool {
     word.starts_with(b"--p") || word.starts_with(b"-") && !word.starts_with(b"--") && word.contains(&b'J')
 }
 
-/// Parses the options in a file or variable line by line. A line that begins with `#` is a comment.
-fn words_of(text: &str, from: &str) -> Result<Vec<OsString>, Failure> {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-    let wrong = |why: String| {
-        Failure::usage(format!("reading GNU parallel's defaults in {from}: {why}")).hint("--plain ignores them")
-    };
-    let words =
-        lines.map(|line| shlex::split(line).ok_or_else(|| wrong(format!("{line:?} has a quote without an end"))));
-    let words: Vec<OsString> = words.collect::<Result<Vec<_>, _>>()?.concat().into_iter().map(OsString::from).collect();
-    match args_of(&words) {
-        Ok(args) if args.words.is_empty() => Ok(words),
-        Ok(args) => Err(wrong(format!("{:?} is not an option", args.words[0]))),
-        Err(e) => Err(wrong(e.message)),
+impl DefaultWords {
+    /// Adds the words of a file or variable, line by line. A line that begins with `#` is a comment.
+    fn add(&mut self, text: &str, from: &str) -> Result<(), Failure> {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        let wrong = |why: String| {
+            Failure::usage(format!("reading GNU parallel's defaults in {from}: {why}")).hint("--plain ignores them")
+        };
+        let words =
+            lines.map(|line| shlex::split(line).ok_or_else(|| wrong(format!("{line:?} has a quote without an end"))));
+        let words = words.collect::<Result<Vec<_>, _>>()?.concat();
+        let mut options: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let command = args_of(&options).map_err(|e| wrong(e.message))?.words.len();
+        self.command.extend(options.split_off(options.len() - command));
+        self.options.extend(options);
+        Ok(())
     }
 }
 
@@ -80,7 +89,12 @@ pub fn with_defaults(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure>
 /// Puts the user's defaults behind the first two words of a command line, `homing run`.
 pub fn merged(mut words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
     let own = defaults::own(&|words| args_of(words).map(drop).map_err(|e| e.message))?;
-    let defaults = [of_parallel(&words[2..])?, own].concat();
-    words.splice(2..2, defaults);
+    let DefaultWords { options, command } = of_parallel(&words[2..])?;
+    if !command.is_empty() {
+        let typed = args_of(&words[2..]).map_or(0, |args| args.words.len());
+        let at = words.len() - typed;
+        words.splice(at..at, command);
+    }
+    words.splice(2..2, [options, own].concat());
     Ok(number_lines(join_json(words)))
 }

@@ -247,7 +247,8 @@ impl ParallelArgs {
             return Ok(None);
         }
         let size = self.block.as_deref().unwrap_or(if self.pipe { "1M" } else { "-10" });
-        let size = match size.strip_prefix('-').map(number_of_blocks) {
+        let number = |text: &str| homing_batch::scaled(text).filter(|number| *number > 0.0);
+        let size = match size.strip_prefix('-').map(number) {
             Some(Some(number)) => BlockSize::Number(number * slots as f64),
             _ => BlockSize::Bytes(homing_batch::parse_size("--block", size).map_err(Failure::usage)?),
         };
@@ -325,16 +326,6 @@ impl ParallelArgs {
             .map(|text| RawText(homing_batch::unescaped(&RawText::from(text).0)));
         own.or_else(|| tag.then(|| "{}".into()))
     }
-}
-
-/// Parses the number of blocks of a slot: 2, 0.5, 1k. None is 0.
-fn number_of_blocks(text: &str) -> Option<f64> {
-    let (digits, unit) = match text.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1024.0),
-        None => (text, 1.0),
-    };
-    let number = digits.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite())?;
-    Some(number * unit)
 }
 
 /// Parses a number as GNU parallel writes it: 12, 1k, 1Ki.
