@@ -18,6 +18,10 @@ def aside(r):
         if re.match(r"^--(tmux|sql|sem|fg|id\b|tollef|shebang|hashbang|_parset|embed|shellcompletion|record-env|session|citation|bibtex|version|minversion|help|number-of|show-limits|max-line-length|shellquote|shell-quote|tty|open-tty|memfree|memsuspend|load|noswap|limit|shuf|latest|ll|eta|progress|bar|zenity)", x) and not x.startswith("--session"): return "not eligible: " + x.split("=")[0]
         if x in ("-h", "-V", "-J", "-o", "-M", "--profile", "--session", "--plain"): return "not eligible: " + x
     if re.search(r"(^|\s)-S|sshlogin", r["env"]) or any("{host}" in x or "{hgrp}" in x or "{sshlogin}" in x for x in a): return "other hosts"
+    if "--sshlogin takes" in r["h"]["err"]: return "other hosts"
+    if r["stdout"] == "order" and "{%}" in joined: return "slots of tasks that end together"
+    if any(re.match(r"^-\w*vv", x) for x in own): return "not eligible: -vv prints parallel's own Perl"
+    if "--number-of" in r["env"]: return "not eligible: --number-of"
     if r.get("penv") or a in (["{}", "$v", ":::", "echo"], ["doit", ":::", "1"]): return "not eligible: env_parallel"
     if r["env"] and "perl" in r["env"]: return "not eligible: Perl in $PARALLEL"
     if r["g"]["rc"] == -25 or "File too large" in r["h"]["err"]: return "not eligible: 100 MB of output (the harness's limit)"
@@ -50,7 +54,9 @@ for r in rows:
     if r["g"]["rc"] == 255 and r["h"]["rc"] == 0 and "too long" in r["g"]["err"]: n["documented: a longer command line"] += 1; n["documented"] += 1; continue
     if any(re.match(r"^-\w*[Xm]", x) for x in own) and "wc" in j and r["status"] and r["files"] and r["h"]["rc"] == 0: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue
     if "gzip" in j and piping(own) and r["status"] and r["files"] and r["g"]["n"] == r["h"]["n"]: n["documented: gzip writes the time of a block"] += 1; n["documented"] += 1; continue
-    if "--tee" in j + r["env"] and "{%}" in j and r["status"] and r["files"] and r["g"]["n"] == r["h"]["n"]: n["documented: --tee needs no slot for each value"] += 1; n["documented"] += 1; continue
+    if "--tee" in j + r["env"] and "{%}" in j and r["status"] and r["files"]: n["documented: --tee needs no slot for each value"] += 1; n["documented"] += 1; continue
+    limit = re.search(r"--timeout[ =](\d+)", j)
+    if limit and re.search(r"\bsleep\b", j) and limit[1] in r["args"][len(own):] and "time limit" in r["h"]["err"]: n["documented: a time limit is kept to milliseconds"] += 1; n["documented"] += 1; continue
     if "-u" in own and "--retries" in own and r["status"] and r["files"]: n["documented: -u shows the last attempt"] += 1; n["documented"] += 1; continue
     if r["g"]["rc"] == 25 and r["h"]["rc"] == 255: n["documented: a failing expression has 255"] += 1; n["documented"] += 1; continue
     if r["status"] and r["files"] and any(re.match(r"^-\w*[Xm]", x) for x in own) and "".join(r["g"]["out"].split())[:2000] == "".join(r["h"]["out"].split())[:2000]: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue

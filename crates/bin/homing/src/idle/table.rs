@@ -50,6 +50,8 @@ const INPUT: &[&str] = &[
     "max_chars",
     "link",
     "header",
+    "skip_first_line",
+    "process_slot_var",
     "arg_sep",
     "arg_file_sep",
     "plus",
