@@ -45,7 +45,7 @@ for r in rows:
     if r["stdout"] != "same" and r["status"] and r["files"] and norm(r["g"]["out"]) == norm(r["h"]["out"]) and r["g"]["n"] < 3000:
         n["same but for blanks of wc (documented: a file in memory)"] += 1; n["same"] += 1; continue
     own = r["args"][:next((i for i, x in enumerate(r["args"]) if x.startswith(":::")), len(r["args"]))]
-    if any(re.match(r"^-[a-zA-Z0-9]*q", x) for x in own[:3]) and r["h"]["rc"] != 255: n["documented: -q"] += 1; n["documented"] += 1; continue
+    if any(re.match(r"^-[a-zA-Z0-9]*q", x) for x in own[:4]) and r["h"]["rc"] != 255: n["documented: -q"] += 1; n["documented"] += 1; continue
     if "-d" in own and ":::" in r["args"] and r["h"]["rc"] == 0: n["documented: -d and :::"] += 1; n["documented"] += 1; continue
     if "--pipe" in own and r["stdout"] == "same" and r["files"] and r["h"]["rc"] == 0: n["documented: --pipe need not read"] += 1; n["documented"] += 1; continue
     if "--regexp" in own and "--recstart" in own and any(x.startswith("-N") for x in own): n["documented: -N counts the text before the first match"] += 1; n["documented"] += 1; continue
