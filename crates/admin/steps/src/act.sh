@@ -148,46 +148,100 @@ disk_ends() {
     dd if=/dev/zero of="$1" bs=1M count=1 seek=$a oflag=seek_bytes conv=notrunc,fsync 2>/dev/null || die "cannot write to $1"
   done
 }
+# disk_unmade NAME WHY: where nothing was written nothing was begun, and what others write there later is theirs.
+disk_unmade() { rm -f "$m" "$J/$next.json"; die "disk $1 is unchanged: $2"; }
+# disk_clear KERNELNAME NAME: nothing is left on it that says of itself what it is.
+disk_clear() {
+  for p in $(disk_parts "$1") "$1"; do
+    [ -n "$(disk_signs "$p")" ] || continue
+    out=$(wipefs -a -q "$(disk_dev "$p")" 2>&1) || { [ -n "$w" ] || disk_unmade "$2" "$out"; die "disk $2 was not erased: $out"; }
+    w=yes
+  done
+  v=$(disk_dev "$1"); [ -z "$(disk_zero "$v" "$(blockdev --getsize64 "$v")")" ] || disk_ends "$v"
+}
 # disk_make NAME KIND UUID: wipefs and mkfs take the disk for themselves alone, so that one that anybody has is refused by
 # the kernel. That it was begun is safe before the first byte of it, and forgotten behind the last.
 disk_make() {
-  n=$(disk_node "$1"); d=$(disk_dev "$n"); i=$(disk_id "$n"); m=/var/lib/homing/disk.$3; z=$(blockdev --getsize64 "$d")
-  # Where nothing was written nothing was begun, and what others write there later is theirs.
-  unmade() { rm -f "$m" "$J/$next.json"; die "disk $1 is unchanged: $2"; }
-  command -v "mkfs.$2" >/dev/null || unmade "$1" "mkfs.$2 is missing"
-  printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || unmade "$1" "cannot write $m"
-  rm -f "/var/lib/homing/left.$3"
-  w=
-  for p in $(disk_parts "$n") "$n"; do
-    [ -n "$(disk_signs "$p")" ] || continue
-    out=$(wipefs -a -q "$(disk_dev "$p")" 2>&1) || { [ -n "$w" ] || unmade "$1" "$out"; die "disk $1 was not erased: $out"; }
-    w=yes
-  done
-  [ -z "$(disk_zero "$d" "$z")" ] || disk_ends "$d"
+  m=/var/lib/homing/disk.$3; w=
+  case $1 in *" "*) i=$(array_id "$1");; *) i=$(disk_id "$(disk_node "$1")");; esac
+  command -v "mkfs.$2" >/dev/null || disk_unmade "$1" "mkfs.$2 is missing"
+  case $1 in raid*" "*) t=mdadm;; lvm" "*) t=lvm;; *) t=true;; esac
+  command -v $t >/dev/null || disk_unmade "$1" "$t is missing"
+  printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || disk_unmade "$1" "cannot write $m"
+  rm -f "/var/lib/homing/left.$3" "/var/lib/homing/left.$3".*
+  case $1 in *" "*) array_make "$1";; *) disk_clear "$(disk_node "$1")" "$1";; esac
+  n=$(disk_node "$1"); d=$(disk_dev "$n")
   case $2 in
     ext4) out=$(mkfs.ext4 -q -U "$3" "$d" 2>&1);;
     xfs) out=$(mkfs.xfs -q -f -m uuid="$3" "$d" 2>&1);;
     *) out="not known here"; false;;
   esac || {
     out="mkfs.$2: $(echo "$out" | tail -n 3 | tr '\n' ' ')"
-    [ -n "$w$(disk_signs "$n"; disk_zero "$d" "$z")" ] || unmade "$1" "$out"
+    [ -n "$w$(disk_signs "$n"; disk_zero "$d" "$(blockdev --getsize64 "$d")")" ] || disk_unmade "$1" "$out"
     die "disk $1 has no file system yet: $out"
   }
   [ "$(blkid -p -s UUID -o value "$d")" = "$3" ] || die "disk $1 has no file system after mkfs.$2"
   sync "$d"; rm -f "$m"
-  [ ! -S /run/udev/control ] || udevadm settle -t 30
+  disk_settle
+}
+disk_settle() { [ ! -S /run/udev/control ] || udevadm settle -t 30; }
+# array_make NAME: of its disks, unless it runs already.
+array_make() {
+  [ -z "$(array_node "$1")" ] || { w=yes; return; }
+  l=$(array_label "$1"); k=$(array_disks "$1" | cut -d' ' -f1)
+  array_leave "$1"
+  for n in $k; do disk_clear "$n" "$1"; done
+  # From here on there is something of it on its disks.
+  w=yes; v=$(for n in $k; do disk_dev "$n"; done)
+  # shellcheck disable=SC2086
+  case $1 in
+    lvm" "*) out=$(lvm_do pvcreate -q -y $v 2>&1 && lvm_do vgcreate -q -y "$l" $v 2>&1 && lvm_do lvcreate -q -y -W n -n data -l 100%FREE "$l" 2>&1);;
+    *)
+      [ -S /run/udev/control ] || export MDADM_NO_UDEV=1
+      out=$(mdadm --create "/dev/md/$l" --run --metadata=1.2 --name="$l" --level="${1%% *}" --raid-devices="$(echo "$k" | wc -l)" $v 2>&1);;
+  esac || die "disk $1 is not joined: $(echo "$out" | tail -n 3 | tr '\n' ' ')"
+  disk_settle
+  [ -n "$(array_node "$1")" ] || die "disk $1 is not joined: no array of this name runs"
+}
+# array_leave NAME: its disks are parts of it no more.
+array_leave() {
+  l=$(array_label "$1"); a=$(array_node "$1"); k=$(array_disks "$1" | cut -d' ' -f1 | grep -vx -- -)
+  case $1 in
+    lvm" "*)
+      if lvm_do vgs "$l" >/dev/null 2>&1; then out=$(lvm_do vgremove -q -y -f "$l" 2>&1) || die "disk $1 is still joined: $out"; fi
+      for n in $k; do
+        v=$(disk_dev "$n"); [ "$(blkid -p -o value -s TYPE "$v")" != LVM2_member ] || [ -n "$(array_owner "$v")" ] || lvm_do pvremove -q -y "$v" >/dev/null 2>&1
+      done;;
+    *)
+      [ -z "$a" ] || out=$(mdadm --stop "/dev/$a" 2>&1) || die "disk $1 is still joined: $out"
+      for n in $k; do v=$(disk_dev "$n"); [ "$(array_owner "$v")" != "$l" ] || mdadm --zero-superblock "$v" >/dev/null 2>&1; done;;
+  esac
+}
+# disk_blank KERNELNAME NAME FILE: what mkfs has written between the ends is zeros again where the disk can do that at once;
+# else it is known by its hash.
+disk_blank() {
+  v=$(disk_dev "$1"); z=$(blockdev --getsize64 "$v")
+  disk_ends "$v"; blkdiscard "$v" 2>/dev/null
+  [ -z "$(disk_zero "$v" "$z")" ] || printf '%s\n%s\n' "$(i=$(disk_id "$1"); echo "${i:-$2}")" "$(disk_print "$v" "$z")" >"$3"
 }
 # disk_off NAME ID UUID: a file system that nobody has put anything into, or half of one.
 disk_off() {
-  n=$(disk_node "$1"); d=$(disk_dev "$n"); u=$(blkid -p -s UUID -o value "$d"); m=/var/lib/homing/disk.$3
-  [ "$(disk_id "$n")" = "$2" ] || outdated "disk $1 is another one"
+  m=/var/lib/homing/disk.$3; n=$(disk_node "$1")
+  case $1 in *" "*) i=$(array_id "$1");; *) i=$(disk_id "$n");; esac
+  [ "$i" = "$2" ] || outdated "disk $1 is another one"
+  # Of an array that was begun there may be nothing that runs.
+  u=; [ -z "$n" ] || { d=$(disk_dev "$n"); u=$(blkid -p -s UUID -o value "$d"); }
   if [ "$u" = "$3" ]; then disk_empty "$n" || outdated "disk $1 holds files"
   elif [ -n "$u" ] || [ ! -f "$m" ]; then outdated "disk $1 was changed after homing examined it"; fi
   [ -z "$u" ] || out=$(wipefs -a -q "$d" 2>&1) || die "disk $1 was not erased: $out"
-  disk_ends "$d"; z=$(blockdev --getsize64 "$d")
-  # What mkfs has written between the ends is zeros again where the disk can do that at once; else it is known by its hash.
-  blkdiscard "$d" 2>/dev/null
-  [ -z "$(disk_zero "$d" "$z")" ] || printf '%s\n%s\n' "$(i=$(disk_id "$n"); echo "${i:-$1}")" "$(disk_print "$d" "$z")" >"/var/lib/homing/left.$3"
+  case $1 in
+    *" "*)
+      k=$(array_disks "$1")
+      printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || die "cannot write $m"
+      array_leave "$1"
+      echo "$k" | while read -r n d; do [ "$n" = - ] || disk_blank "$n" "$d" "/var/lib/homing/left.$3.$n"; done;;
+    *) disk_blank "$n" "$1" "/var/lib/homing/left.$3";;
+  esac
   rm -f "$m"
 }
 # tree FROM TO: equal to the last byte, owner, link and attribute, or it dies.

@@ -21,12 +21,17 @@ disk_known() {
 }
 # disk_node NAME: the kernel's name of the disk that was known by this name, wherever it is now; else of what the name leads to.
 disk_node() {
+  case $1 in *" "*) array_node "$1"; return;; esac
+  disk_at "$1" "$(disk_known "$1")"
+}
+# disk_at NAME ID
+disk_at() {
   n=; p=$(readlink -f -- "$1")
   if [ -b "$p" ]; then
     n=/sys/dev/block/$(printf '%d:%d' "0x$(stat -c %t -- "$p")" "0x$(stat -c %T -- "$p")")
     if [ -e "$n" ]; then n=$(basename "$(readlink -f "$n")"); else n=; fi
   fi
-  k=$(disk_known "$1")
+  k=$2
   if [ -n "$k" ] && { [ -z "$n" ] || [ "$(disk_id "$n")" != "$k" ]; }; then
     f=$(for b in /sys/block/*; do b=${b##*/}; [ "$(disk_id "$b")" != "$k" ] || echo "$b"; done)
     [ -z "$f" ] || [ "$(echo "$f" | wc -l)" != 1 ] || n=$f
@@ -141,24 +146,130 @@ disk_empty() {
     *) false;;
   esac
 }
+# A name of several words is an array: the way in which its disks are joined, and the disks. Its id has the ids of all of
+# them in this order, with commas; it has none where a disk has none.
+# array_disks NAME: `KERNELNAME DISK` a line, `-` for a disk that is gone.
+array_disks() {
+  k=$(disk_known "$1"); [ -z "$k" ] || k=$k,
+  for d in ${1#* }; do
+    n=$(disk_at "$d" "${k%%,*}"); echo "${n:--} $d"; k=${k#*,}
+  done
+}
+# array_id NAME
+array_id() {
+  k=$(disk_known "$1")
+  if [ -z "$k" ]; then
+    k=$(array_disks "$1" | while read -r n d; do v=$(disk_id "$n"); [ -n "$v" ] || { echo ' '; break; }; printf '%s,' "$v"; done)
+    case $k in *" "*) k=;; esac
+  fi
+  echo "${k%,}"
+}
+# array_label NAME: what the array is called on its disks. Another one has another name.
+array_label() { i=$(array_id "$1"); echo "homing_$(printf %s "${i:-$1}" | sha256sum | cut -c 1-12)"; }
+# array_called KERNELNAME: what an array that runs is called.
+array_called() {
+  case $1 in
+    md*) mdadm --detail --export "/dev/$1" 2>/dev/null | sed -n 's/^MD_NAME=//p' | sed 's/^.*://';;
+    dm-*) sed 's/-data$//' "/sys/class/block/$1/dm/name" 2>/dev/null;;
+  esac
+}
+# array_owner DEVICE: what the array is called that it was a part of, as it says of itself.
+array_owner() {
+  case $(blkid -p -o value -s TYPE "$1" 2>/dev/null) in
+    linux_raid_member) mdadm --examine --export "$1" 2>/dev/null | sed -n 's/^MD_NAME=//p' | sed 's/^.*://';;
+    LVM2_member) lvm_do pvs --noheadings -o vg_name "$1" 2>/dev/null | tr -d ' ';;
+  esac
+}
+# lvm_do WORD...: without udev it makes the nodes of devices itself.
+lvm_do() {
+  if [ -S /run/udev/control ]; then lvm "$@"; else
+    lvm "$@" --config 'activation{udev_sync=0 udev_rules=0 verify_udev_operations=1} devices{obtain_device_list_from_udev=0}'
+  fi
+}
+# array_node NAME: the kernel's name of the array that homing has made of these disks, if it runs.
+array_node() {
+  l=$(array_label "$1")
+  array_disks "$1" | while read -r n d; do
+    for h in "/sys/class/block/$n/holders/"*; do
+      h=${h##*/}; [ "$(array_called "$h")" != "$l" ] || echo "$h"
+    done
+  done | sort -u | head -n 1
+}
+# array_begun NAME: it was begun and is incomplete.
+array_begun() {
+  i=$(array_id "$1")
+  for f in /var/lib/homing/disk.*; do [ -f "$f" ] && [ "$(cat "$f")" = "${i:-$1}" ] && return; done
+  false
+}
+# array_bytes WAY BYTES...: what is left of its disks for files.
+array_bytes() {
+  w=$1; shift; t=0; least=$1
+  for z; do t=$((t + z)); [ "$z" -ge "$least" ] || least=$z; done
+  case $w in raid1) echo "$least";; raid5) echo $((least * ($# - 1)));; raid6) echo $((least * ($# - 2)));; raid10) echo $((least * $# / 2));; *) echo $t;; esac
+}
+# array_facts NAME
+array_facts() {
+  a=$(array_node "$1"); i=$(array_id "$1"); rows=$(array_disks "$1")
+  case $(echo "$rows" | cut -d' ' -f1 | grep -vx -- - | sort -u | wc -l) in 0) return 0;; esac
+  if [ -n "$a" ]; then
+    d=$(disk_dev "$a"); z=$(($(cat "/sys/class/block/$a/size") * 512))
+    echo "node $d"; echo "id $i"; echo "bytes $z"
+    [ "$(cat "/sys/class/block/$a/ro")" = 0 ] || echo "not writable"
+    disk_content "$a" "${i:-$1}"
+    return
+  fi
+  echo "node $(echo "$rows" | while read -r n _; do [ "$n" = - ] || printf '%s,' "$(disk_dev "$n")"; done | sed 's/,$//')"; echo "id $i"
+  # shellcheck disable=SC2046
+  echo "bytes $(array_bytes "${1%% *}" $(echo "$rows" | while read -r n _; do [ "$n" = - ] || echo $(($(cat "/sys/class/block/$n/size") * 512)); done))"
+  echo "$rows" | cut -d' ' -f1 | grep -vx -- - | sort | uniq -d | sed 's/^/not of different disks: two names mean /'
+  l=$(array_label "$1"); b=; ! array_begun "$1" || b=yes
+  echo "$rows" | while read -r n d; do
+    [ "$n" != - ] || { echo "not complete: there is no disk $d"; continue; }
+    v=$(disk_dev "$n")
+    # What homing has begun there is its own; an LVM without a name is not joined yet.
+    o=$(array_owner "$v"); own=
+    if [ -n "$b" ] && { [ "$o" = "$l" ] || { [ -z "$o" ] && [ "${1%% *}" = lvm ] && blkid -p -o value -s TYPE "$v" | grep -qx LVM2_member; }; }; then own=yes; fi
+    (disk_state "$n" "$d") | while read -r key rest; do
+      case $key in
+        node|id|model|bytes|begun|empty|left) ;;
+        sign) [ -n "$own" ] || echo "sign $rest";;
+        data|hidden) [ -n "$b" ] || echo "$key $rest on $v";;
+        use|not) echo "$key $rest ($v)";;
+        *) echo "$key${rest:+ $rest}";;
+      esac
+    done
+  done
+  disk_begun "${i:-$1}"
+}
+# disk_begun ID: file systems of homing that were begun on it and are incomplete.
+disk_begun() { for f in /var/lib/homing/disk.*; do [ ! -f "$f" ] || [ "$(cat "$f")" != "$1" ] || echo "begun ${f##*/disk.}"; done; }
 # disk_facts NAME: nothing where there is none.
 disk_facts() {
-  n=$(disk_node "$1"); [ -n "$n" ] || return 0
-  s=/sys/class/block/$n; d=$(disk_dev "$n"); z=$(($(cat "$s/size") * 512)); i=$(disk_id "$n")
+  case $1 in *" "*) array_facts "$1"; return;; esac
+  n=$(disk_node "$1"); [ -z "$n" ] || disk_state "$n" "$1"
+}
+# disk_state KERNELNAME NAME: of a whole disk.
+disk_state() {
+  n=$1; s=/sys/class/block/$n; d=$(disk_dev "$n"); z=$(($(cat "$s/size") * 512)); i=$(disk_id "$n")
   echo "node $d"; echo "id $i"; echo "model $(lsblk -dno MODEL "$d" 2>/dev/null | sed 's/ *$//')"; echo "bytes $z"
   [ "$(cat "$s/ro")" = 0 ] || echo "not writable"
   case $n in dm-*|md*|zd*|zram*|ram*|sr*|fd*|drbd*) echo "not a disk, but made of other devices";; esac
   [ ! -e "$s/partition" ] || { echo "not a whole disk, but a partition"; return; }
   [ $z -ge 16777216 ] || { echo "not large enough"; return; }
   ! disk_roots | grep -qx -- "$n" || echo root
+  disk_content "$n" "${i:-$2}"
+}
+# disk_content KERNELNAME ID: who has it, and what is on it.
+disk_content() {
+  n=$1; d=$(disk_dev "$n"); z=$(($(cat "/sys/class/block/$n/size") * 512))
   u=$(for m in "$n" $(disk_parts "$n"); do disk_use "$m"; done)
   # Who has it in another namespace, or by no means that is known here, is told by the kernel alone.
   [ -n "$u" ] || ! mke2fs -n "$d" </dev/null 2>&1 | grep -q 'in use by the system' || u="use somebody's, the kernel says"
   [ -z "$u" ] || echo "$u"
   w=$(for m in "$n" $(disk_parts "$n"); do disk_signs "$m"; done)
   if [ -n "$w" ]; then echo "$w"; elif [ -z "$u" ]; then
-    w=$(disk_zero "$d" $z); [ -z "$w" ] || if disk_left "${i:-$1}" "$d" $z; then echo left; else echo "$w"; fi
+    w=$(disk_zero "$d" $z); [ -z "$w" ] || if disk_left "$2" "$d" $z; then echo left; else echo "$w"; fi
   fi
-  for f in /var/lib/homing/disk.*; do [ ! -f "$f" ] || [ "$(cat "$f")" != "${i:-$1}" ] || echo "begun ${f##*/disk.}"; done
+  disk_begun "$2"
   ! disk_empty "$n" || echo empty
 }

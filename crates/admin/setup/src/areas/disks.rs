@@ -1,27 +1,32 @@
 //! Plans the hosts' own disks: a file system on each, mounted by its UUID.
 
 use super::AreaResult;
-use crate::disks::DiskSection as Named;
+use crate::disks::{DiskSection as Named, Join};
 use crate::site::{AllSeen, ClusterSite};
 use homing_steps::{DiskFacts, DiskFs, FactQuery, HostRequirement, Observed};
+use std::collections::BTreeSet;
 
 const FSTAB: &str = "/etc/fstab";
 
 /// Returns the disks of a host, in the order of their mount points: a folder comes before those below it.
-fn of<'s>(site: &'s ClusterSite, host: &str) -> Vec<(&'s String, &'s Named, &'s String)> {
+fn of<'s>(site: &'s ClusterSite, host: &str) -> Vec<(&'s String, &'s Named, String)> {
     site.up.disk.iter().filter_map(|(point, disk)| Some((point, disk, disk.device_of(host)?))).collect()
 }
 
 pub(super) fn request_facts(site: &ClusterSite, question: &mut FactQuery) {
     question.files.insert(FSTAB.into());
     question.mounts.extend(site.up.disk.keys().cloned());
-    question.disks.extend(site.up.disk.values().flat_map(|disk| disk.devices.values().cloned()));
+    question.disks.extend(site.up.disk.values().flat_map(Named::names));
     question.packages.extend(packages(site.up.disk.values()).into_iter().map(String::from));
 }
 
-/// Returns the package that makes the file systems; ext4 needs none.
-fn packages<'d>(disks: impl IntoIterator<Item = &'d Named>) -> Option<&'static str> {
-    disks.into_iter().any(|disk| disk.fstype == "xfs").then_some("xfsprogs")
+/// Returns the packages that join disks and make file systems; ext4 needs none.
+fn packages<'d>(disks: impl IntoIterator<Item = &'d Named>) -> BTreeSet<&'static str> {
+    let of = |disk: &Named| {
+        let xfs = (disk.fstype == "xfs").then_some("xfsprogs");
+        xfs.into_iter().chain(disk.join.map(Join::package)).collect::<Vec<_>>()
+    };
+    disks.into_iter().flat_map(of).collect()
 }
 
 pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResult {
@@ -32,14 +37,14 @@ pub(super) fn wanted(site: &ClusterSite, host: &str, seen: &AllSeen) -> AreaResu
     let (mut lines, mut made, mut mounted) = (String::new(), Vec::new(), Vec::new());
     let mut against = twins(&disks, there);
     for (point, named, device) in &disks {
-        let disk = there.disks.get(*device);
+        let disk = there.disks.get(device);
         let uuid = disk.map(|disk| disk.uuid(host, device)).unwrap_or_default();
         against.extend(disk.and_then(|disk| misplaced(point, device, disk, &uuid, there)));
         let check = if named.fstype == "xfs" { 0 } else { 2 };
         lines += &format!("# {}\n", called(device, disk));
         lines += &format!("UUID={uuid} {point} {} {} 0 {check}\n", named.fstype, named.options);
         let fs = DiskFs { kind: named.fstype.clone(), uuid };
-        made.push(HostRequirement::Disk { name: (*device).clone(), fs, wipe: named.wipe.get(host).cloned() });
+        made.push(HostRequirement::Disk { name: device.clone(), fs, wipe: named.wipe_of(host) });
         mounted.push(HostRequirement::Mount { point: (*point).clone(), over: None, disk: true });
     }
     if !against.is_empty() {
@@ -58,13 +63,13 @@ fn called(device: &str, disk: Option<&DiskFacts>) -> String {
 }
 
 /// Finds two names of one disk, and disks that cannot be distinguished: their file systems would have one UUID.
-fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> {
+fn twins(disks: &[(&String, &Named, String)], there: &Observed) -> Vec<String> {
     let seen: Vec<(&String, &DiskFacts)> =
-        disks.iter().filter_map(|(_, _, device)| Some((*device, there.disks.get(*device)?))).collect();
+        disks.iter().filter_map(|(_, _, device)| Some((device, there.disks.get(device)?))).collect();
     let mut against = Vec::new();
     for (n, (device, disk)) in seen.iter().enumerate() {
         let is_twin =
-            |(_, other): &&(&String, &DiskFacts)| other.node == disk.node || !disk.id.is_empty() && other.id == disk.id;
+            |(_, other): &&(&String, &DiskFacts)| share(&other.node, &disk.node) || share(&other.id, &disk.id);
         if let Some((other, _)) = seen[n + 1..].iter().find(is_twin) {
             against.push(format!(
                 "{device} and {other} are the same disk, or two disks with the same serial number ({})",
@@ -73,6 +78,11 @@ fn twins(disks: &[(&String, &Named, &String)], there: &Observed) -> Vec<String> 
         }
     }
     against
+}
+
+/// Whether two lists with commas have a word in common: an array has the identifiers of all its disks.
+fn share(one: &str, other: &str) -> bool {
+    one.split(',').any(|word| !word.is_empty() && other.split(',').any(|same| same == word))
 }
 
 /// Returns an objection if something else is mounted at the disk's mount point, or the disk is mounted elsewhere.
@@ -251,6 +261,49 @@ options = "noatime,nofail"
         assert_eq!(site.faults(), [""; 0]);
         let kept = ["n1", "n2", "n3"].map(|host| of(&site, host).len());
         assert_eq!((kept, site.up.disk.len()), ([0, 1, 1], 1));
+    }
+
+    #[test]
+    fn joined_disks_are_one_disk_with_the_serial_numbers_of_all() {
+        let up = "[disk.\"/data\"]\ndevices = { n1 = [\"/dev/sdb\", \"/dev/sdc\"] }\njoin = \"raid1\"\n\
+                  wipe = { n1 = [\"A1\", \"A2\"] }\n[disk.\"/one\"]\ndevices = { n1 = \"/dev/sdd\" }";
+        let site = site(up);
+        assert_eq!(site.faults(), [""; 0]);
+        let asked = question(&site, &[Area::Disks]);
+        assert!(asked.disks.contains("raid1 /dev/sdb /dev/sdc") && asked.packages.contains("mdadm"), "{asked:?}");
+        let array = |holds: &[(String, String, String)]| {
+            let signs = holds.to_vec();
+            let joined = DiskFacts { signs, ..disk("/dev/sdb,/dev/sdc", "A1,A2") };
+            let disks = [("raid1 /dev/sdb /dev/sdc".to_string(), joined), ("/dev/sdd".into(), disk("/dev/sdd", "A3"))];
+            AllSeen::from([("n1".into(), Ok(Observed { disks: disks.into(), ..Observed::default() }))])
+        };
+        let first = plan(&site, &[Area::Disks], &array(&[]));
+        let made = change_descriptions(&first, "n1");
+        assert_eq!(made[0], "package mdadm: installed");
+        assert!(made[1].starts_with("disk raid1 /dev/sdb /dev/sdc (WDC, 1.1 TB, A1,A2): ext4 is made"), "{made:?}");
+        let full = [("ext4".to_string(), "/dev/sdc".to_string(), "7".to_string())];
+        let erased = change_descriptions(&plan(&site, &[Area::Disks], &array(&full)), "n1");
+        assert!(erased[1].contains("EVERYTHING ON IT IS ERASED (ext4 on /dev/sdc)"), "{erased:?}");
+        let mut twice = array(&[]);
+        there(&mut twice, "n1").disks.insert("/dev/sdd".into(), disk("/dev/sdc", "A2"));
+        let against = plan(&site, &[Area::Disks], &twice).against;
+        assert!(against[0].1.contains("are the same disk"), "{against:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_joined_is_refused_by_its_key() {
+        for (devices, why) in [
+            ("{ n1 = [\"/dev/sdb\", \"/dev/sdc\"] }", "n1 has 2 disks: set join = \"raid1\""),
+            ("{ n1 = \"/dev/sdb\" }\njoin = \"raid1\"", "join = \"raid1\" needs at least 2 disks, and n1 has 1"),
+            ("{ n1 = [\"/dev/sdb\", \"/dev/sdb\"] }\njoin = \"lvm\"", "n1 has /dev/sdb twice"),
+            ("{ n1 = [] }", "n1 has 0 disks"),
+            ("{ n1 = [\"/dev/sdb\", \"sdc\"] }\njoin = \"raid0\"", "\"sdc\" is not a path"),
+        ] {
+            let faults = site(&format!("[disk.\"/m\"]\ndevices = {devices}")).faults().join("\n");
+            assert!(faults.contains(why), "{why}: {faults}");
+        }
+        let ring = "[disk.\"/m\"]\ndevices = { n1 = \"/dev/sdb\" }\njoin = \"raid7\"";
+        assert!(toml::from_str::<crate::Up>(ring).unwrap_err().to_string().contains("raid10"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Disks of the hosts of a lab: loop devices of this machine that a host has a node for. Needs root; otherwise prints
 //! a note and is skipped.
 
+use crate::guests::{best_kind, serving};
 use crate::setup::{Up, failed};
 use crate::support::{Lab, err, missing};
 use serde_json::Value;
@@ -337,4 +338,52 @@ fn moved_gone_and_replaced(disks: &mut Disks) {
     let undone = disks.up.json(&["--undo"]);
     assert!(undone["exit"] == 0 && undone["notes"].to_string().contains("is missing"), "{undone}");
     lab.ok("n2", "! grep homing /etc/fstab && ! test -e /var/lib/homing/up");
+}
+
+/// Four blank loop devices, large enough for a file system each.
+const LOOPS: &str = "modprobe -a loop raid1 dm-mod; cd /scratch; for i in 4 5 6 7; do truncate -s 20M disk$i; \
+                     losetup /dev/loop$i disk$i; done";
+
+const JOINED: &str = "hosts = \"n1\"\n[up.disk.\"/srv/pair\"]\ndevices = { n1 = [\"/dev/loop4\", \"/dev/loop5\"] }\n\
+                      join = \"raid1\"\n[up.disk.\"/srv/sum\"]\ndevices = { n1 = [\"/dev/loop6\", \"/dev/loop7\"] }\njoin = \"lvm\"\n";
+
+/// Hosts in containers have no arrays of their own, so the host is a guest with its own kernel.
+#[test]
+#[ignore = "half an hour of guests: SLOW=1 make test-lab ONLY=up_disks"]
+fn joined_disks_are_made_found_again_and_taken_back() {
+    let Some((_program, lab)) = serving("joined", best_kind(), "2", &["losetup", "mdadm", "lvm"]) else { return };
+    let up = Up { lab, state: tempfile::tempdir().unwrap() };
+    let lab = &up.lab;
+    std::fs::write(up.state.path().join("c.toml"), JOINED).unwrap();
+    let done = |steps: u64| {
+        let done = up.json(&SET);
+        assert_eq!((done["exit"].as_i64(), done["steps"].as_u64()), (Some(0), Some(steps)), "{done}");
+    };
+    let is_blank = "for i in 4 5; do cmp -n 20971520 /dev/loop$i /dev/zero; done; cat /proc/mdstat";
+    lab.ok("n1", LOOPS);
+
+    // One disk that holds something keeps all of the host as they are.
+    lab.ok("n1", "mkfs.ext4 -q /dev/loop7");
+    let told = up.json(&["--dry-run", "--only", "disks"]);
+    assert!(failed(&told, "n1").join("; ").contains("it holds ext4 on /dev/loop7; to erase all of that"), "{told}");
+    lab.ok("n1", "wipefs -aq /dev/loop7; dd if=/dev/zero of=/dev/loop7 bs=1M count=20 conv=fsync 2>/dev/null");
+
+    // The maker of the file system ends the whole step, with the array made.
+    let wrapper = "/usr/local/bin/mkfs.ext4";
+    lab.ok("n1", &format!("printf '%s\\n' '#!/bin/sh' 'kill -9 0' >{wrapper}; chmod 755 {wrapper}"));
+    assert_eq!(up.json(&SET)["exit"], 254);
+    lab.ok("n1", &format!("rm {wrapper}; grep '2/2' /proc/mdstat; ls /var/lib/homing/disk.*"));
+    done(5);
+    lab.ok("n1", "grep '2/2' /proc/mdstat; mountpoint -q /srv/pair && mountpoint -q /srv/sum; ! ls /var/lib/homing/disk.* 2>/dev/null");
+    assert!(lab.ok("n1", "lvm lvs --noheadings -o vg_name,lv_name,lv_size").contains("data"));
+    done(0);
+
+    // With one of its disks gone the array remains homing's.
+    lab.ok("n1", "md=/dev/$(ls /sys/class/block/loop5/holders); mdadm $md --fail /dev/loop5 --remove /dev/loop5; cat /sys/block/md*/md/degraded | grep 1");
+    done(0);
+
+    lab.ok("n1", "echo theirs >/srv/sum/file");
+    let undone = up.json(&["--undo"]);
+    assert!(undone["exit"] == 0 && undone["notes"].to_string().contains("with the files in it, stays"), "{undone}");
+    assert!(lab.ok("n1", is_blank).contains("unused devices: <none>"), "{undone}");
 }
