@@ -49,12 +49,21 @@ static FILLING: Code = Code {
     mend: "set a shorter `expire` in [snapshot.NAME] for the next images, or use a larger disk",
 };
 
+static DIFFERS: Code = Code {
+    name: "HC-VOL-08",
+    severity: Severity::Warning,
+    what: "an option or the export of a volume differs from its record",
+    means: "the file system does not behave as it was set up, or lets in other machines",
+    seen: "`gluster volume get NAME all`; `exportfs -v` on the server",
+    mend: "homing volume set-option NAME KEY=VALUE; homing volume mount NAME exports it again",
+};
+
 /// All codes of volumes, and of the images of folders.
-pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE, &FILLING];
+pub(crate) static CODES: &[&Code] = &[&ILL, &HOST, &OVERDUE, &ADVICE, &FILLING, &DIFFERS];
 
 /// Returns the names of the codes that a look at volumes finds.
 pub fn codes_of_volumes() -> impl Iterator<Item = &'static str> {
-    [&ILL, &HOST, &ADVICE].into_iter().map(|code| code.name)
+    [&ILL, &HOST, &ADVICE, &DIFFERS].into_iter().map(|code| code.name)
 }
 
 /// Returns the names of the codes that a look at the images of folders finds.
@@ -78,7 +87,11 @@ pub fn of_bank(host: &str, vault: &str, what: &str) -> HostFinding {
 /// Returns a finding of a volume. Its remedy is a command for the hosts with the fault, or one of homing itself. A
 /// fault of the volume as a whole is that of `speaker`, a host that serves it.
 fn of_health(name: &str, speaker: &str, found: &health::VolumeFinding) -> HostFinding {
-    let code = if found.ill { &ILL } else { &ADVICE };
+    let code = match found {
+        found if found.ill => &ILL,
+        found if found.differs => &DIFFERS,
+        _ => &ADVICE,
+    };
     let finding = code.at(speaker, format!("volume {name}: {}", found.what), format!("homing volume status {name}"));
     let hosts = found.host.as_deref().and_then(|set| NodeSet::parse(set).ok());
     let finding = HostFinding { hosts: hosts.unwrap_or(finding.hosts), ..finding };
@@ -161,6 +174,7 @@ mod tests {
             ill: true,
             host: None,
             mends: true,
+            differs: false,
         };
         let found = of_health("data", "n1", &ill("homing volume heal data"));
         assert_eq!((found.code.name, found.command("")), ("HC-VOL-01", Some("homing volume heal data".into())));
@@ -176,6 +190,10 @@ mod tests {
         let found = of_health("data", "n1", &health::VolumeFinding { ill: false, ..ill("gluster volume start data") });
         assert_eq!(found.code.name, "HC-VOL-02");
         assert_eq!(found.command(""), Some("homing exec -w n1 'gluster volume start data'".into()));
+        let differs = health::VolumeFinding { ill: false, differs: true, ..ill("homing volume set-option data a.b=1") };
+        let found = of_health("data", "n1", &differs);
+        assert_eq!((found.code.name, found.code.severity), ("HC-VOL-08", Severity::Warning));
+        assert_eq!(found.command(""), Some("homing volume set-option data a.b=1".into()));
         let spec = spec("data", "/data");
         let of = |host: &str, kind| of_host(&spec, host, &kind).remove(0);
         let found = of("n2", HostFaultKind::Stopped(vec!["glusterd"]));

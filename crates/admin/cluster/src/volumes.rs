@@ -30,6 +30,7 @@ impl Cluster {
     /// Returns the volumes of a cluster file, with the names of their hosts.
     fn volumes_of(&self, site: &ClusterSite) -> Result<Vec<SiteVolume>, Failure> {
         let one = |(name, volume): (&String, &homing_setup::VolumeSection)| {
+            let wrong = |why: String| Failure::usage(format!("the cluster file: [up.volume.{name}] {why}"));
             let places = self.places(std::slice::from_ref(&volume.hosts))?;
             let clients = match &volume.clients {
                 Some(text) => self.hosts(Some(text))?,
@@ -45,8 +46,9 @@ impl Cluster {
                 mount: volume.mount.clone().unwrap_or_else(|| format!("/{name}")),
                 clients,
                 master: volume.master.clone(),
+                options: volume.options().map_err(wrong)?,
+                export: volume.export.clone(),
             };
-            let wrong = |why: String| Failure::usage(format!("the cluster file: [up.volume.{name}] {why}"));
             Ok(SiteVolume { exists: is_made(name), spec, allowed: volume.allowed().map_err(wrong)? })
         };
         site.up.volume.iter().map(one).collect()

@@ -103,6 +103,8 @@ mod tests {
             mount: "/data".into(),
             clients: hosts.clone(),
             master: None,
+            options: Default::default(),
+            export: Default::default(),
         };
         let volume = |exists| SiteVolume { spec: spec.clone(), allowed: Vec::new(), exists };
         let site =

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 /// Reads values that may be written as numbers: `nofile = 65536`, `nofile = "65536"`.
-fn texts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+pub(crate) fn texts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "expected a text or a whole number")]
     enum Value {

@@ -1,7 +1,9 @@
 //! Reconstructs the specification of a volume from its hosts, if its record is elsewhere, was lost, or never existed.
 
+use crate::export::{ExportOptions, ExportedTo};
 use crate::observe::{MountPoint, Observed};
 use crate::spec::{Spec, StorageFolder, VolumeKind};
+use std::collections::BTreeMap;
 
 /// Returns the query for [`spec`], for a volume of which only the name is known.
 pub fn unknown(name: &str, hosts: &[String]) -> Spec {
@@ -15,6 +17,8 @@ pub fn unknown(name: &str, hosts: &[String]) -> Spec {
         mount: format!("/{name}"),
         clients: hosts.to_vec(),
         master: None,
+        options: BTreeMap::new(),
+        export: ExportOptions::default(),
     }
 }
 
@@ -34,7 +38,7 @@ pub fn spec(name: &str, hosts: &[String], seen: &Observed) -> Option<Spec> {
     if let Some([source, _, fstype, _]) = &line {
         match fstype.as_str() {
             "moosefs" => return Some(moosefs(spec, seen, source)),
-            "nfs4" | "nfs" => return nfs(spec, source),
+            "nfs4" | "nfs" => return nfs(spec, seen, source),
             _ => {}
         }
     }
@@ -61,10 +65,17 @@ fn moosefs(mut spec: Spec, seen: &Observed, source: &str) -> Spec {
     spec
 }
 
-fn nfs(mut spec: Spec, source: &str) -> Option<Spec> {
+fn nfs(mut spec: Spec, seen: &Observed, source: &str) -> Option<Spec> {
     let (host, path) = source.split_once(':')?;
     spec.kind = VolumeKind::Nfs;
     spec.places = vec![StorageFolder { host: host.into(), path: path.rsplit_once('/')?.0.into() }];
+    let file = seen.host(host).and_then(|facts| facts.texts.get("exports"));
+    // Machines of the export that are none of the queried hosts: they stay in it.
+    let text = file.map_or("", String::as_str);
+    let all = ExportedTo::read(text, text.split_whitespace().next().unwrap_or_default());
+    spec.export = all.first().map(ExportedTo::options).unwrap_or_default();
+    let others = all.into_iter().map(|exported| exported.client).filter(|client| !spec.clients.contains(client));
+    spec.export.clients = others.collect();
     Some(spec)
 }
 

@@ -1,5 +1,7 @@
 //! A change of a volume, as its record keeps it until the change is complete.
 
+use crate::export::ExportOptions;
+use crate::spec::OptionChanges;
 use homing_model::NodeSet;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use std::fmt;
@@ -19,6 +21,8 @@ pub enum VolumeChange {
     DrainHost { host: String },
     SetCopies { path: String, copies: u32 },
     SetStripe { path: String, size: Option<u64> },
+    SetOption { options: OptionChanges },
+    SetExport { export: ExportOptions },
 }
 
 impl fmt::Display for VolumeChange {
@@ -36,6 +40,12 @@ impl fmt::Display for VolumeChange {
             VolumeChange::SetCopies { path, copies } => write!(f, "set-copies {path} {copies}"),
             VolumeChange::SetStripe { path, size: Some(size) } => write!(f, "set-stripe {path} {size}"),
             VolumeChange::SetStripe { path, size: None } => write!(f, "set-stripe {path}"),
+            VolumeChange::SetOption { options } => {
+                f.write_str("set-option")?;
+                let mut all = options.iter().map(|(key, value)| (key, value.as_deref().unwrap_or("")));
+                all.try_for_each(|(key, value)| write!(f, " {key}={value}"))
+            }
+            VolumeChange::SetExport { export } => write!(f, "set-export {export}"),
         }
     }
 }
@@ -106,6 +116,17 @@ mod tests {
         assert_eq!(read(&serde_json::to_string(&change).unwrap()), Some(change.clone()));
         assert_eq!(read("\"set-copies /data/my dir 2\""), Some(change));
         assert_eq!(read("\"set-copies /data/my dir\""), None, "no number is made up");
+    }
+
+    #[test]
+    fn a_change_of_options_is_recorded_with_its_values() {
+        let options = [("auth.allow".to_string(), Some("n1,n2".to_string())), ("a.b".into(), None)].into();
+        let change = VolumeChange::SetOption { options };
+        assert_eq!(change.to_string(), "set-option a.b= auth.allow=n1,n2");
+        let export = VolumeChange::SetExport { export: ExportOptions { anonuid: Some(7), ..Default::default() } };
+        for change in [change, export] {
+            assert_eq!(read(&serde_json::to_string(&change).unwrap()), Some(change));
+        }
     }
 
     #[test]

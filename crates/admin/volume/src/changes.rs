@@ -5,30 +5,66 @@ use crate::drive::{Drive, PlanResult};
 use crate::moosefs::goals::{self, Goals};
 use crate::refuse::of_silent;
 use crate::{
-    Danger, Observed, Refusal, Spec, StorageFolder, VolumeChange, VolumeKind, VolumeRecord, adopt, folder, gluster,
-    lustre, moosefs, mounts, nfs,
+    Danger, ExportOptions, Observed, OptionChanges, Refusal, Spec, StorageFolder, VolumeChange, VolumeKind,
+    VolumeRecord, adopt, folder, gluster, lustre, moosefs, mounts, nfs,
 };
 use homing_model::{Failure, NodeSet};
 use homing_steps::Executor;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A message for the user after a change.
 type ChangeResult = Result<Option<String>, Failure>;
 
+/// Returns the command for a volume that exists with other settings than the wanted ones.
+fn other_settings(old: &Spec, wanted: &Spec) -> String {
+    let name = &wanted.name;
+    let same = Spec { options: old.options.clone(), export: old.export.clone(), ..wanted.clone() } == *old;
+    match (same, old.export == wanted.export) {
+        (true, true) => format!("homing volume set-option {name} KEY=VALUE changes its options"),
+        (true, false) => format!("homing volume set-export {name} OPTION changes its export"),
+        (false, _) => format!("homing volume status {name}"),
+    }
+}
+
 fn one_host() -> PlanResult {
     Err(vec![Refusal::never("NFS serves a volume from one host, in one copy")])
 }
 
-/// Returns the plan that makes a volume of its kind.
-fn creation(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> PlanResult {
-    match spec.kind {
-        VolumeKind::Gluster => gluster::create(spec, seen, allowed),
-        VolumeKind::Moosefs => moosefs::create(spec, seen, allowed),
-        VolumeKind::Nfs => nfs::create(spec, seen, allowed),
-    }
-}
-
 impl Drive {
+    /// Returns the plan that makes a volume of its kind.
+    fn creation(&self, spec: &Spec, seen: &Observed, allowed: &[Danger]) -> PlanResult {
+        match spec.kind {
+            VolumeKind::Gluster => {
+                self.check_options(spec, seen, spec.options.keys())?;
+                gluster::create(spec, seen, allowed)
+            }
+            VolumeKind::Moosefs => moosefs::create(spec, seen, allowed),
+            VolumeKind::Nfs => nfs::create(spec, seen, allowed),
+        }
+    }
+
+    /// Returns the options that GlusterFS knows on the hosts of a volume, with their defaults; empty if none answers.
+    pub fn known_options(&self, spec: &Spec, seen: &Observed) -> BTreeMap<String, String> {
+        let Some((host, _)) = gluster::speaker(spec, seen) else { return BTreeMap::new() };
+        let answer = self.executor.programs(&[(host, gluster::options::known_question())]).remove(0);
+        answer.map(|text| gluster::options::read_known(&text)).unwrap_or_default()
+    }
+
+    /// Refuses options that GlusterFS does not know. If no daemon runs yet, the step that sets them refuses them.
+    fn check_options<'k>(
+        &self,
+        spec: &Spec,
+        seen: &Observed,
+        keys: impl ExactSizeIterator<Item = &'k String>,
+    ) -> Result<(), Vec<Refusal>> {
+        if keys.len() == 0 {
+            return Ok(());
+        }
+        let refusals = gluster::options::refusals(keys, &self.known_options(spec, seen));
+        if refusals.is_empty() { Ok(()) } else { Err(refusals) }
+    }
+
     /// Changes and saves the record, except in a dry run.
     fn kept(&self, record: &mut VolumeRecord, change: impl FnOnce(&mut VolumeRecord)) -> Result<(), Failure> {
         if self.manner.dry_run {
@@ -49,19 +85,21 @@ impl Drive {
             }
             Some(old) if old.spec != *spec => {
                 let failure = Failure::usage(format!("a volume {} exists already, with other settings", spec.name));
-                return Err(failure.hint(format!("homing volume status {}", spec.name)));
+                return Err(failure.hint(other_settings(&old.spec, spec)));
             }
             Some(old) => old,
             None => VolumeRecord::new(&folder, spec.clone()),
         };
-        self.converge(&mut record, &VolumeChange::Create, true, &creation)
+        self.converge(&mut record, &VolumeChange::Create, true, &|spec, seen, allowed| {
+            self.creation(spec, seen, allowed)
+        })
     }
 
     /// Returns the dangers of making a volume that the user has not accepted, each with its reason. Packages and
     /// daemons that a set-up installs before the volume are not among them.
     pub fn dangers_of_creation(&self, spec: &Spec) -> Vec<(String, Danger)> {
         let seen = self.observe(spec, &spec.hosts());
-        let refusals = creation(spec, &seen, self.allowed()).err().unwrap_or_default();
+        let refusals = self.creation(spec, &seen, self.allowed()).err().unwrap_or_default();
         let dangerous = refusals.into_iter().filter_map(|refusal| Some((refusal.why, refusal.danger?)));
         dangerous.filter(|(_, danger)| !self.allowed().contains(danger)).collect()
     }
@@ -201,6 +239,41 @@ impl Drive {
         Ok(None)
     }
 
+    /// Changes options of the file system; those without a value get their default.
+    pub fn set_option(&self, record: &mut VolumeRecord, options: OptionChanges) -> ChangeResult {
+        let Spec { name, kind, .. } = &record.spec;
+        if *kind != VolumeKind::Gluster {
+            let text = format!("volume {name} is {kind}, which has no options of GlusterFS");
+            return Err(Failure::usage(text).hint(kind.options_instead()));
+        }
+        let what = VolumeChange::SetOption { options: options.clone() };
+        self.converge(record, &what, true, &|spec, seen, _| {
+            self.check_options(spec, seen, options.keys())?;
+            gluster::options::set_options(spec, seen, &options)
+        })?;
+        self.kept(record, |record| {
+            for (key, value) in options {
+                match value {
+                    Some(value) => drop(record.spec.options.insert(key, value)),
+                    None => drop(record.spec.options.remove(&key)),
+                }
+            }
+        })?;
+        Ok(None)
+    }
+
+    /// Changes the way in which an NFS volume is exported.
+    pub fn set_export(&self, record: &mut VolumeRecord, export: ExportOptions) -> ChangeResult {
+        let Spec { name, kind, .. } = &record.spec;
+        if *kind != VolumeKind::Nfs {
+            return Err(Failure::usage(format!("volume {name} is {kind}: only NFS has an export")));
+        }
+        let what = VolumeChange::SetExport { export: export.clone() };
+        self.converge(record, &what, true, &|spec, seen, _| nfs::set_export(spec, seen, &export))?;
+        self.kept(record, |record| record.spec.export = export)?;
+        Ok(None)
+    }
+
     /// Sets the stripe of a directory of Lustre, on a host that has it mounted. homing makes no volumes of Lustre.
     pub fn set_lustre_stripe(
         &self,
@@ -262,7 +335,10 @@ impl Drive {
         };
         let drive = self.allowing(pending.allowed);
         match pending.what {
-            VolumeChange::Create => drive.converge(record, &VolumeChange::Create, true, &creation).map(|()| None),
+            VolumeChange::Create => {
+                let plan = |spec: &Spec, seen: &Observed, allowed: &[Danger]| drive.creation(spec, seen, allowed);
+                drive.converge(record, &VolumeChange::Create, true, &plan).map(|()| None)
+            }
             VolumeChange::DrainHost { host } => drive.drain_host(record, &host),
             VolumeChange::AddHost { hosts } => {
                 let mine = record.spec.places.iter().filter(|p| hosts.contains(&p.host)).cloned().collect();
@@ -275,6 +351,8 @@ impl Drive {
             VolumeChange::Mount => drive.mount(record, None),
             VolumeChange::Unmount { hosts } => drive.unmount(record, Some(hosts)),
             VolumeChange::SetStripe { path, size } => drive.set_stripe(record, &path, size),
+            VolumeChange::SetOption { options } => drive.set_option(record, options),
+            VolumeChange::SetExport { export } => drive.set_export(record, export),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::gluster::{self, UNIT, xml::Brick};
 use crate::moosefs::chunks;
+use crate::nfs::{self, ExportFault};
 use crate::observe::{HostFacts, Observed};
 use crate::progress;
 use crate::spec::{Spec, VolumeKind};
-use crate::step::{DataMovement, on_hosts, script};
+use crate::step::{DataMovement, on_hosts, script, shown, words};
 use homing_model::NodeSet;
 use roxmltree::Document;
 use serde::Serialize;
@@ -26,15 +27,22 @@ pub struct VolumeFinding {
     /// Whether the command mends the fault. Otherwise a person decides.
     #[serde(skip)]
     pub mends: bool,
+    /// Whether a setting in force differs from the record.
+    #[serde(skip)]
+    pub differs: bool,
 }
 
 impl VolumeFinding {
     fn ill(what: impl Into<String>, remedy: impl Into<String>) -> VolumeFinding {
-        VolumeFinding { what: what.into(), remedy: remedy.into(), ill: true, host: None, mends: true }
+        VolumeFinding { what: what.into(), remedy: remedy.into(), ill: true, host: None, mends: true, differs: false }
     }
 
     fn advice(what: impl Into<String>, remedy: impl Into<String>) -> VolumeFinding {
         VolumeFinding { ill: false, ..VolumeFinding::ill(what, remedy) }
+    }
+
+    fn difference(what: impl Into<String>, remedy: impl Into<String>) -> VolumeFinding {
+        VolumeFinding { differs: true, ..VolumeFinding::advice(what, remedy) }
     }
 
     fn on(self, host: &str) -> VolumeFinding {
@@ -55,6 +63,60 @@ pub fn question(spec: &Spec, seen: &Observed) -> Option<(String, Vec<String>)> {
     let there = gluster::volume(spec, seen)?;
     let (host, _) = gluster::speaker(spec, seen)?;
     there.started.then(|| (host, script(STATUS, &[&spec.name])))
+}
+
+/// Returns a query for the options in force, and its host; `None` if the record has none.
+pub fn options_question(spec: &Spec, seen: &Observed) -> Option<(String, Vec<String>)> {
+    gluster::volume(spec, seen).filter(|_| !spec.options.is_empty())?;
+    let (host, _) = gluster::speaker(spec, seen)?;
+    Some((host, gluster::options::in_force_question(&spec.name)))
+}
+
+/// Returns the differences between recorded settings and those in force. `answer` is that to [`options_question`].
+pub fn differences(spec: &Spec, seen: &Observed, answer: Option<&str>) -> Vec<VolumeFinding> {
+    match spec.kind {
+        VolumeKind::Gluster => answer.map(|text| of_options(spec, text)).unwrap_or_default(),
+        VolumeKind::Moosefs => Vec::new(),
+        VolumeKind::Nfs => nfs::faults(spec, seen).iter().map(|fault| of_export(spec, fault)).collect(),
+    }
+}
+
+fn of_options(spec: &Spec, answer: &str) -> Vec<VolumeFinding> {
+    let name = &spec.name;
+    let Some(in_force) = gluster::options::read_in_force(answer) else {
+        let what = format!("its options are unknown: gluster volume get {}", error_in(Some(answer)));
+        let look = VolumeFinding::difference(what, format!("gluster volume get {name} all"));
+        return vec![VolumeFinding { mends: false, ..look }];
+    };
+    let of = |(key, wanted): (&String, &String)| {
+        let present = in_force.get(key).map_or("not set", String::as_str);
+        let command = shown(&words(&["homing", "volume", "set-option", name, &format!("{key}={wanted}")]));
+        let what = format!("{key} is {present}, and the record has {wanted}");
+        (!gluster::options::is_same(present, wanted)).then(|| VolumeFinding::difference(what, command))
+    };
+    spec.options.iter().filter_map(of).collect()
+}
+
+fn of_export(spec: &Spec, fault: &ExportFault) -> VolumeFinding {
+    let (name, server) = (&spec.name, spec.places.first().map_or("", |place| place.host.as_str()));
+    let store = spec.places.first().map(|place| spec.store(place)).unwrap_or_default();
+    let export = format!("homing volume mount {name}");
+    match fault {
+        ExportFault::Missing(client) => {
+            VolumeFinding::difference(format!("{server} does not export {store} to {client}"), export)
+        }
+        ExportFault::Differs(client, has) => {
+            let wanted = spec.export.words();
+            let what =
+                format!("{server} exports {store} to {client} with {}, and the record has {wanted}", has.words());
+            VolumeFinding::difference(what, export)
+        }
+        ExportFault::Other(client) => {
+            let what = format!("{server} also exports {store} to {client}, which the record does not have");
+            let look = VolumeFinding::difference(what, "grep -r . /etc/exports /etc/exports.d").on(server);
+            VolumeFinding { mends: false, ..look }
+        }
+    }
 }
 
 /// Prints the state of the bricks; a daemon that is busy with another command is queried again.
@@ -339,6 +401,29 @@ mod tests {
             assert_eq!(behind(&spec, &behind_on(none), None, &[]), None);
             assert_eq!(behind_question(&spec, &behind_on(none)), None);
         }
+    }
+
+    #[test]
+    fn an_option_in_force_that_differs_from_the_record_is_named_with_its_command() {
+        let mut spec = crate::gluster::tests::four();
+        let seen = crate::gluster::tests::running(&spec, "");
+        assert_eq!(options_question(&spec, &seen), None, "nothing is recorded");
+        for (key, value) in [("auth.allow", "n1,n2"), ("performance.cache-size", "1GB")] {
+            spec.options.insert(key.into(), value.into());
+        }
+        assert_eq!(options_question(&spec, &seen).unwrap().0, "n1");
+        let opt = |key: &str, value: &str| format!("<Opt><Option>{key}</Option><Value>{value}</Value></Opt>");
+        let answer = |cache: &str| {
+            let both = opt("auth.allow", "n1,n2") + &opt("performance.cache-size", cache);
+            format!("<cliOutput><volGetopts>{both}</volGetopts></cliOutput>")
+        };
+        assert_eq!(differences(&spec, &seen, Some(&answer("1024MB"))), []);
+        let found = differences(&spec, &seen, Some(&answer("32MB (DEFAULT)")));
+        assert_eq!(found[0].what, "performance.cache-size is 32MB, and the record has 1GB");
+        assert_eq!(found[0].command("n1"), "homing volume set-option data performance.cache-size=1GB");
+        assert!(found.len() == 1 && found[0].differs && !found[0].ill);
+        let error = "<cliOutput><opRet>-1</opRet><opErrstr>Volume data does not exist</opErrstr></cliOutput>";
+        assert!(differences(&spec, &seen, Some(error))[0].what.contains("unknown"));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod change;
 mod changes;
 mod drive;
 pub mod execute;
+mod export;
 pub mod gluster;
 pub mod gluster_xml;
 pub mod health;
@@ -36,12 +37,15 @@ mod watch;
 
 pub use change::VolumeChange;
 pub use drive::{Drive, Manner, PlanResult};
+pub use export::{ExportOptions, Squash};
 pub use metrics::prometheus;
 pub use observe::{HostFacts, Observed, may_be};
 pub use record::{VolumeRecord, folder, holders};
 pub use refuse::{Danger, Refusal};
-pub use spec::{Spec, SpecError, StorageFolder, VolumeKind, check_path};
-pub use status::{Figures, HostFault, HostFaultKind, OnHost, foreign_mount_look, host_faults, stores, tasks};
+pub use spec::{OptionChanges, Spec, SpecError, StorageFolder, VolumeKind, check_path, read_option};
+pub use status::{
+    ChangedOption, Figures, HostFault, HostFaultKind, OnHost, foreign_mount_look, host_faults, stores, tasks,
+};
 pub use step::{CommandPhase, CommandStep, DataMovement, MadeBeside, Then, VolumePlan, shown};
 
 /// Returns the units that a host of the volume has to run, and that do not run there.

@@ -5,7 +5,8 @@ use crate::refuse::{Danger, Refusal};
 use crate::spec::{Spec, VolumeKind};
 use crate::step::{CommandStep, VolumePlan, script, words};
 
-/// fstab is replaced as a whole; other lines stay. mount(8) treats `x-` options as comments.
+/// fstab is replaced as a whole; other lines stay. mount(8) treats `x-` options as comments. mount.glusterfs succeeds
+/// although the servers refuse the client, and the mount then goes away.
 const MOUNT: &str = r#"
     mkdir -p -- "$1" || exit
     if ! grep -qF "x-homing.$2," /etc/fstab 2>/dev/null; then
@@ -13,7 +14,11 @@ const MOUNT: &str = r#"
     printf '%s %s %s %s 0 0\n' "$3" "$1" "$4" "x-homing.$2,$5"; } >> /etc/fstab.homing &&
     chmod 644 /etc/fstab.homing && mv -f /etc/fstab.homing /etc/fstab || exit
     fi
-    mountpoint -q -- "$1" || timeout 60 mount -- "$1"
+    mountpoint -q -- "$1" && exit 0
+    timeout 60 mount -- "$1" || exit
+    timeout 60 stat -f -- "$1" >/dev/null 2>&1 && mountpoint -q -- "$1" && exit 0
+    echo "mount succeeded, but nothing is mounted at $1: the servers may not let this host in (auth.allow, clients)" >&2
+    exit 1
 "#;
 
 /// Replaces the volume's line in fstab, in its place; the mount stays as it is.

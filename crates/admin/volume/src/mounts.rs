@@ -17,7 +17,10 @@ pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> FstabLine {
 
 /// Mounts on all clients that lack it. If a server lists its clients, new ones are added there first.
 pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
-    lifted(mount::refusals(spec, seen), allowed)?;
+    let mut refusals = mount::refusals(spec, seen);
+    let in_force = crate::gluster::volume(spec, seen).map(|volume| &volume.options);
+    refusals.extend(in_force.and_then(|options| crate::gluster::options::shut_out(spec, seen, options)));
+    lifted(refusals, allowed)?;
     let mut plan = VolumePlan::default();
     match spec.kind {
         VolumeKind::Gluster => {}
@@ -28,9 +31,13 @@ pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumeP
     Ok(plan)
 }
 
-/// Unmounts where it is mounted; the undo mounts it there again.
+/// Unmounts where it is mounted, and withdraws the export to these hosts; the undo mounts it there again.
 pub fn unmount(spec: &Spec, seen: &Observed, hosts: &[String]) -> VolumePlan {
     let mut plan = VolumePlan::default();
     mount::unmount(&mut plan, spec, &mount::mounted(seen, hosts), |host| Some(line(spec, seen, host)));
+    if spec.kind == VolumeKind::Nfs && crate::nfs::is_exported(spec, seen) {
+        let left = spec.clients.iter().filter(|client| !hosts.contains(client)).cloned().collect();
+        crate::nfs::let_in(&mut plan, &Spec { clients: left, ..spec.clone() }, seen);
+    }
     plan
 }

@@ -15,6 +15,8 @@ pub struct Store {
     pub path: String,
     /// Whether it lies on the partition of `/`, `/usr`, `/var` or `/boot`.
     pub on_system_disk: bool,
+    /// Whether a file system is mounted at it.
+    pub is_mount_point: bool,
     /// Its content.
     pub content: StoreContent,
     /// Size of its file system, bytes.
@@ -85,6 +87,8 @@ pub struct HostFacts {
     pub fstab: Option<[String; 4]>,
     /// The folder that this NFS server shows to clients of version 4 as `/`, if one is set (`fsid=0`).
     pub pseudo_root: Option<String>,
+    /// The name by which an NFS server knows a client of the volume's export, by its name there.
+    pub export_names: BTreeMap<String, String>,
     /// GlusterFS as this host sees it, if its daemon runs and belongs to the pool of the others.
     pub gluster: Option<Cluster>,
     /// The identity of its glusterd.
@@ -238,6 +242,7 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
             ["gluster-version", version] => facts.gluster_version = Some(version.into()),
             ["active", unit] => drop(facts.active.insert(unit.into())),
             ["pseudo-root", path] => facts.pseudo_root = Some(path.into()),
+            ["export-name", client, name] => drop(facts.export_names.insert(client.into(), name.into())),
             ["glusterd-knows"] => facts.glusterd_knows = true,
             ["gluster-uuid", uuid] => facts.gluster_uuid = Some(uuid.into()),
             ["glusterd-volume", name] => drop(facts.glusterd_volumes.insert(name.into())),
@@ -249,6 +254,7 @@ pub fn read(text: &str, spec: &Spec) -> Option<HostFacts> {
                 free: free.parse().unwrap_or(0),
                 behind: more.first().and_then(|count| count.parse().ok()),
                 nearest: more.get(1).map(|path| path.to_string()),
+                is_mount_point: more.get(2).is_some_and(|word| *word == "mounted"),
             }),
             ["mounted", fstype, source] => {
                 // The kernel escapes `mfs#n1` as `mfs\043n1`.

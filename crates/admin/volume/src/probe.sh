@@ -48,7 +48,8 @@ for store; do
   # Entries that other bricks of the set lack.
   index=$store/.glusterfs/indices/xattrop behind=
   [ -d "$index" ] && behind=$(ls -U "$index" | grep -cE '^[0-9a-f]{8}-')
-  say store "$store" "$system" "$content" "$room" "$behind" "$q"
+  own=; ! mountpoint -q -- "$store" 2>/dev/null || own=mounted
+  say store "$store" "$system" "$content" "$room" "$behind" "$q" "$own"
 done
 line=$(awk -v p="$point" '$5 == p {l = $0} END {print l}' /proc/self/mountinfo)
 if [ -n "$line" ]; then say mounted "$(printf '%s\n' "$line" | sed 's/.* - //' | awk '{print $1 "\t" $2}')"
@@ -73,5 +74,13 @@ echo "begin addresses"; hostname -I 2>/dev/null; echo; echo "end addresses"
 for f in mfsmaster.cfg mfsexports.cfg mfschunkserver.cfg mfshdd.cfg; do
   [ -f "/etc/mfs/$f" ] && { echo "begin $f"; cat "/etc/mfs/$f"; echo; echo "end $f"; }
 done
-[ -f "/etc/exports.d/$name.exports" ] && { echo "begin exports"; cat "/etc/exports.d/$name.exports"; echo; echo "end exports"; }
+if [ -f "/etc/exports.d/$name.exports" ]; then
+  echo "begin exports"; cat "/etc/exports.d/$name.exports"; echo; echo "end exports"
+  # The table of the server, which has the first name of a host.
+  echo "begin exported"; exportfs -s 2>/dev/null; echo; echo "end exported"
+  tr ' ' '\n' <"/etc/exports.d/$name.exports" | sed -n 's/^\([A-Za-z0-9][A-Za-z0-9._-]*\)(.*/\1/p' | while read -r c; do
+    known=$(getent hosts "$c" | awk '{print $2; exit}')
+    [ -n "$known" ] && say export-name "$c" "$known"
+  done
+fi
 say done

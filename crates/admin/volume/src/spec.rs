@@ -1,7 +1,9 @@
 //! The specification of a volume.
 
+use crate::export::ExportOptions;
 use homing_model::folders;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -15,6 +17,29 @@ pub enum VolumeKind {
     Moosefs,
     /// A directory of one host, exported by the kernel's NFS server.
     Nfs,
+}
+
+impl VolumeKind {
+    /// Returns the settings that a user changes in place of GlusterFS's options.
+    pub fn options_instead(self) -> &'static str {
+        match self {
+            VolumeKind::Gluster => "homing volume set-option NAME KEY=VALUE",
+            VolumeKind::Moosefs => {
+                "those of MooseFS are lines of /etc/mfs/mfsmaster.cfg, mfschunkserver.cfg and mfsmount.cfg on its \
+                 hosts; homing volume set-copies sets its goals"
+            }
+            VolumeKind::Nfs => "NFS has --export-option, and homing bench volume --tune nfs for its clients",
+        }
+    }
+
+    /// Returns the setting that decides who may mount a volume of this kind.
+    fn who_may_mount(self) -> &'static str {
+        match self {
+            VolumeKind::Gluster => "has --option auth.allow=ADDRESSES and server.root-squash=on",
+            VolumeKind::Moosefs => "has /etc/mfs/mfsexports.cfg on its master",
+            VolumeKind::Nfs => "has --export-option",
+        }
+    }
 }
 
 impl fmt::Display for VolumeKind {
@@ -34,6 +59,11 @@ impl FromStr for VolumeKind {
             "gluster" | "glusterfs" => Ok(VolumeKind::Gluster),
             "moosefs" | "mfs" => Ok(VolumeKind::Moosefs),
             "nfs" => Ok(VolumeKind::Nfs),
+            "ceph" | "cephfs" => {
+                Err("homing makes no volumes of CephFS: `cephadm` and `ceph config set` make and set \
+                                      them, [up.mount] mounts one; homing makes gluster, moosefs and nfs"
+                    .into())
+            }
             _ => Err(format!("unknown kind {s:?}: use gluster, moosefs or nfs")),
         }
     }
@@ -72,6 +102,41 @@ pub struct Spec {
     /// Host of the MooseFS master.
     #[serde(default)]
     pub master: Option<String>,
+    /// Options of the file system that the user wants, by name (GlusterFS).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
+    /// The way in which it is exported (NFS).
+    #[serde(default, skip_serializing_if = "ExportOptions::is_default")]
+    pub export: ExportOptions,
+}
+
+/// Changes of options by name; `None` resets an option to its default.
+pub type OptionChanges = BTreeMap<String, Option<String>>;
+
+/// Options that other settings of a volume own, with the command for each.
+const OWNED: [(&str, &str); 2] = [
+    ("features.shard", "use --stripe SIZE, or homing volume set-stripe"),
+    ("features.shard-block-size", "use --stripe SIZE, or homing volume set-stripe"),
+];
+
+/// Reads `KEY=VALUE`; `KEY=` resets an option.
+pub fn read_option(text: &str) -> Result<(String, Option<String>), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("{text:?} is not an option, KEY=VALUE"))?;
+    let (key, value) = (key.trim(), value.trim());
+    option_fault(key, value).map_or_else(|| Ok((key.into(), (!value.is_empty()).then(|| value.into()))), Err)
+}
+
+/// Returns why no option can have this name or value.
+fn option_fault(key: &str, value: &str) -> Option<String> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    if key.is_empty() || key.starts_with('-') || !key.bytes().all(fits) {
+        return Some(format!("option {key:?}: a name has letters, digits, - _ and ."));
+    }
+    if value.starts_with('-') || value.contains(char::is_control) {
+        return Some(format!("option {key}: the value {value:?} begins with - or has more than one line"));
+    }
+    let owner = OWNED.iter().find(|(owned, _)| *owned == key);
+    owner.map(|(_, instead)| format!("option {key} is not accepted here: {instead}"))
 }
 
 /// A specification that is impossible.
@@ -106,7 +171,14 @@ impl Spec {
     /// Whether the volume has all that `wanted` has.
     pub fn covers(&self, wanted: &Spec) -> bool {
         let places = self.places.len() == wanted.places.len() && wanted.places.iter().all(|p| self.places.contains(p));
-        places && wanted.clients.iter().all(|client| self.clients.contains(client))
+        let settings = self.lacking_options(wanted).is_empty() && self.export == wanted.export;
+        settings && places && wanted.clients.iter().all(|client| self.clients.contains(client))
+    }
+
+    /// Returns the wanted options that it does not have, or has with another value.
+    pub fn lacking_options(&self, wanted: &Spec) -> OptionChanges {
+        let lacking = wanted.options.iter().filter(|(key, value)| self.options.get(*key) != Some(value));
+        lacking.map(|(key, value)| (key.clone(), Some(value.clone()))).collect()
     }
 
     /// Returns the wanted places that it does not have. The error names places or settings of it that are not wanted,
@@ -216,7 +288,21 @@ impl Spec {
         if self.master.is_some() && self.kind != VolumeKind::Moosefs {
             return no("only MooseFS has a master (--master)".into());
         }
-        Ok(())
+        self.check_options()?;
+        if !self.export.is_default() && self.kind != VolumeKind::Nfs {
+            return no(format!("only NFS has export options; {} {}", self.kind, self.kind.who_may_mount()));
+        }
+        self.export.fault().map_or(Ok(()), |why| no(format!("export: {why}")))
+    }
+
+    /// Refuses options of the file system that it cannot have, by name.
+    fn check_options(&self) -> Result<(), SpecError> {
+        let Some(key) = self.options.keys().next() else { return Ok(()) };
+        if self.kind != VolumeKind::Gluster {
+            return no(format!("option {key}: only GlusterFS has such options; {}", self.kind.options_instead()));
+        }
+        let fault = self.options.iter().find_map(|(key, value)| option_fault(key, value));
+        fault.map_or(Ok(()), no)
     }
 
     fn check_moosefs(&self) -> Result<(), SpecError> {
@@ -255,7 +341,48 @@ pub(crate) mod tests {
             mount: "/data".into(),
             clients: hosts.iter().map(|h| h.to_string()).collect(),
             master: None,
+            options: BTreeMap::new(),
+            export: ExportOptions::default(),
         }
+    }
+
+    #[test]
+    fn options_are_read_or_refused_by_name() {
+        assert_eq!(read_option("auth.allow=a,b"), Ok(("auth.allow".into(), Some("a,b".into()))));
+        assert_eq!(read_option("a.b="), Ok(("a.b".into(), None)));
+        for (text, why) in [
+            ("a.b", "KEY=VALUE"),
+            ("--x=1", "a name has letters"),
+            ("a b=1", "a name has letters"),
+            ("a.b=-x", "begins with -"),
+            ("features.shard=on", "use --stripe"),
+        ] {
+            assert!(read_option(text).unwrap_err().contains(why), "{text}");
+        }
+        let refused = |kind, places: usize| {
+            let options = [("auth.allow".to_string(), "n1".to_string())].into();
+            let spec = spec(&["n1", "n2"][..places], 1);
+            Spec { kind, options, ..spec }.check().map_err(|why| why.0)
+        };
+        assert_eq!(refused(VolumeKind::Gluster, 2), Ok(()));
+        assert!(refused(VolumeKind::Moosefs, 2).unwrap_err().contains("auth.allow: only GlusterFS has such options"));
+        assert!(refused(VolumeKind::Nfs, 1).unwrap_err().contains("--export-option"));
+        let export = ExportOptions { anonuid: Some(1), ..ExportOptions::default() };
+        let exported = Spec { export, ..spec(&["n1", "n2"], 1) };
+        assert!(
+            exported.check().unwrap_err().0.contains("only NFS has export options; gluster has --option auth.allow")
+        );
+        assert!("cephfs".parse::<VolumeKind>().unwrap_err().contains("ceph config set"));
+    }
+
+    #[test]
+    fn a_volume_with_other_options_does_not_cover_the_wanted_one() {
+        let plain = spec(&["a", "b"], 2);
+        let option = |value: &str| [("auth.allow".to_string(), value.to_string())].into();
+        let wanted = Spec { options: option("n1"), ..plain.clone() };
+        assert!(!plain.covers(&wanted) && wanted.covers(&plain), "an option that the file does not name stays");
+        let other = Spec { options: option("n2"), ..plain };
+        assert_eq!(other.lacking_options(&wanted), [("auth.allow".to_string(), Some("n1".to_string()))].into());
     }
 
     #[test]

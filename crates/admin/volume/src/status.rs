@@ -8,7 +8,7 @@ use crate::{Observed, Spec, VolumeRecord, gluster, stopped_units, units};
 use homing_model::Failure;
 use homing_steps::Executor;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of one of its hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -144,7 +144,37 @@ pub fn stores(spec: &Spec, seen: &Observed) -> Vec<(String, Store)> {
     rows
 }
 
+/// An option of a volume whose value is not the default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ChangedOption {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// The default; `None` if there is none, or if the file system did not name it.
+    pub default: Option<String>,
+    /// Whether homing sets it on each volume.
+    pub recommended: bool,
+}
+
+/// Returns the options that differ from their default. `known`: the defaults by name.
+pub fn changed_options(spec: &Spec, seen: &Observed, known: &BTreeMap<String, String>) -> Vec<ChangedOption> {
+    let Some(there) = gluster::volume(spec, seen) else { return Vec::new() };
+    let changed = |(name, value): (&String, &String)| {
+        let default = known.get(name).filter(|default| !default.is_empty() && *default != "(null)").cloned();
+        let differs = !default.as_ref().is_some_and(|default| gluster::options::is_same(default, value));
+        let recommended = gluster::recommended(name, value) && !spec.options.contains_key(name);
+        differs.then(|| ChangedOption { name: name.clone(), value: value.clone(), default, recommended })
+    };
+    there.options.iter().filter_map(changed).collect()
+}
+
 impl Drive {
+    /// Returns the options of the volume that differ from their default.
+    pub fn changed_options(&self, spec: &Spec, seen: &Observed) -> Vec<ChangedOption> {
+        changed_options(spec, seen, &self.known_options(spec, seen))
+    }
+
     /// Returns the findings on it as a whole.
     pub fn findings(&self, spec: &Spec, seen: &Observed) -> Vec<VolumeFinding> {
         let ask = |question| self.executor.programs(&[question]).pop()?.ok();
@@ -152,6 +182,8 @@ impl Drive {
         let mut found = health::findings(spec, seen, answer.as_deref());
         let behind = health::behind_question(spec, seen).and_then(ask);
         found.extend(health::behind(spec, seen, behind.as_deref(), &found));
+        let options = health::options_question(spec, seen).and_then(ask);
+        found.extend(health::differences(spec, seen, options.as_deref()));
         // Advice comes last.
         found.sort_by_key(|finding| !finding.ill);
         found
@@ -203,6 +235,45 @@ impl Figures {
 mod tests {
     use super::*;
     use crate::{HostFacts, StorageFolder, VolumeKind};
+
+    #[test]
+    fn options_that_differ_from_their_default_are_listed() {
+        let mut spec = crate::gluster::tests::four();
+        let mut seen = crate::gluster::tests::running(&spec, "");
+        let values = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+            pairs.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+        };
+        let options = values(&[
+            ("performance.io-thread-count", "8"),
+            ("performance.io-cache", "true"),
+            ("nfs.disable", "on"),
+            ("network.ping-timeout", "10"),
+            ("performance.write-behind", "on"),
+        ]);
+        let there = seen.hosts.values_mut().flatten().filter_map(|facts| facts.gluster.as_mut());
+        there.flat_map(|cluster| &mut cluster.volumes).for_each(|volume| volume.options = options.clone());
+        let known = values(&[
+            ("performance.io-thread-count", "16"),
+            ("performance.io-cache", "off"),
+            ("network.ping-timeout", "42"),
+            ("performance.write-behind", "on"),
+            ("nfs.disable", "(null)"),
+        ]);
+        let list = |spec: &Spec| {
+            let all = changed_options(spec, &seen, &known).into_iter();
+            all.map(|one| (one.name, one.default.unwrap_or_default(), one.recommended)).collect::<Vec<_>>()
+        };
+        let row = |name: &str, default: &str, own| (name.to_string(), default.to_string(), own);
+        let rows = [
+            row("network.ping-timeout", "42", true),
+            row("nfs.disable", "", true),
+            row("performance.io-cache", "off", false),
+            row("performance.io-thread-count", "16", false),
+        ];
+        assert_eq!(list(&spec), rows);
+        spec.options.insert("network.ping-timeout".into(), "10".into());
+        assert!(!list(&spec)[0].2, "the user wants it");
+    }
 
     #[test]
     fn a_host_is_well_when_it_serves_and_mounts_what_it_is_to() {

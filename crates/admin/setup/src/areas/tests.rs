@@ -369,6 +369,8 @@ fn with_homes(up: &str) -> (ClusterSite, AllSeen) {
         mount: "/homes".into(),
         clients: site.hosts.clone(),
         master: None,
+        options: Default::default(),
+        export: Default::default(),
     };
     site.volumes.push(crate::SiteVolume { spec, allowed: Vec::new(), exists: false });
     let mut seen = all(3);

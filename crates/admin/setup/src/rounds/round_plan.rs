@@ -5,6 +5,7 @@ use crate::SiteVolume;
 use homing_model::text::shown_lines;
 use homing_model::{NodeSet, alike};
 use homing_steps::{ChangePhase, summary};
+use homing_volume::Spec;
 
 /// The changes of one round.
 #[derive(Debug, Default)]
@@ -17,6 +18,15 @@ pub struct RoundPlan {
     pub failed: HostFailures,
     /// Notes for the user.
     pub notes: Vec<String>,
+}
+
+/// Returns lines on the wanted settings of a volume, and the risks of these.
+fn settings(spec: &Spec) -> Vec<String> {
+    let options: Vec<String> = spec.options.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let options = (!options.is_empty()).then(|| format!("  options: {}\n", options.join(", ")));
+    let export = (!spec.export.is_default()).then(|| format!("  export: {}\n", spec.export));
+    let risks = spec.export.risks().into_iter().map(|risk| format!("  note: {risk}\n"));
+    options.into_iter().chain(export).chain(risks).collect()
 }
 
 impl RoundPlan {
@@ -41,6 +51,7 @@ impl RoundPlan {
             let servers: NodeSet = spec.servers().into_iter().collect();
             let line = format!("{}: volume {} ({}) at {}\n", alike::label(&servers), spec.name, spec.kind, spec.mount);
             lines.push(line);
+            lines.extend(settings(spec));
         }
         lines.concat()
     }

@@ -146,6 +146,8 @@ fn with_volume() -> (ClusterSite, Vec<Area>, SiteVolume) {
         mount: "/data".into(),
         clients: site.hosts.clone(),
         master: None,
+        options: Default::default(),
+        export: Default::default(),
     };
     let volume = SiteVolume { spec, allowed: Vec::new(), exists: false };
     site.volumes.push(volume.clone());

@@ -1,8 +1,8 @@
 //! Plans a new volume: from hosts with a disk to a volume that is mounted everywhere.
 
-use super::layout;
 use super::xml::{Brick, GlusterVolume};
 use super::{UNIT, gluster, missing, mount_line, speaker, volume};
+use super::{layout, options};
 use crate::mount;
 use crate::observe::{Observed, Store, StoreContent};
 use crate::refuse::{Danger, Refusal, lifted};
@@ -41,6 +41,20 @@ pub const VANISHED: [(&str, &str); 5] = [
     ("server.keepalive-interval", "1"),
     ("server.keepalive-count", "5"),
 ];
+
+/// Options that GlusterFS itself sets on each new volume.
+const AT_BIRTH: [(&str, &str); 5] = [
+    ("nfs.disable", "on"),
+    ("transport.address-family", "inet"),
+    ("storage.fips-mode-rchecksum", "on"),
+    ("performance.client-io-threads", "off"),
+    ("cluster.granular-entry-heal", "on"),
+];
+
+/// Whether homing, or GlusterFS itself, gives an option this value on each volume.
+pub fn recommended(name: &str, value: &str) -> bool {
+    OPTIONS.iter().chain(&VANISHED).chain(&AT_BIRTH).any(|(key, own)| *key == name && options::is_same(own, value))
+}
 
 const NOTES: &[&str] = &[
     "cache invalidation is on: without it another host reads old content for up to a second, even after open(); \
@@ -86,6 +100,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
     let mut refusals = missing(spec, seen);
     refusals.extend(brick_refusals(spec, seen, &bricks));
     refusals.extend(mount::refusals(spec, seen));
+    refusals.extend(options::shut_out(spec, seen, &spec.options));
     if spec.stripe.is_some() {
         refusals.extend(super::stripe::refusals(spec, seen, spec.copies as usize));
     }
@@ -100,7 +115,7 @@ pub fn create(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<Volume
     make_folders(&mut plan, seen, &bricks);
     define(&mut plan, spec, &bricks, allowed);
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
-    plan.notes = NOTES.iter().map(|n| n.to_string()).collect();
+    plan.notes = NOTES.iter().map(|n| n.to_string()).chain(options::notes(&spec.options)).collect();
     if spec.copies == 2 && !spec.arbiter && spec.servers().len() > 2 {
         plan.notes.push(
             "two copies without --arbiter: if hosts lose their connection, both copies may be written, and heal must choose one"
@@ -127,13 +142,15 @@ fn existing(
             has.join(" ")
         ))]);
     }
-    lifted(mount::refusals(spec, seen), allowed)?;
+    let refusals = mount::refusals(spec, seen).into_iter().chain(options::shut_out(spec, seen, &spec.options));
+    lifted(refusals.collect(), allowed)?;
     let mut plan = VolumePlan::default();
     start_daemons(&mut plan, seen, &spec.servers());
     let speaker = speaker(spec, seen).map(|(h, _)| h).unwrap_or_default();
     set_options(&mut plan, spec, &speaker, Some(there));
     start(&mut plan, spec, &speaker, there.started);
     mount::mount(&mut plan, spec, seen, |h| mount_line(spec, h));
+    plan.notes = options::notes(&spec.options);
     Ok(plan)
 }
 
@@ -250,13 +267,20 @@ fn set_options(plan: &mut VolumePlan, spec: &Spec, speaker: &str, there: Option<
         wanted.extend([("features.shard", "on"), ("features.shard-block-size", size)]);
     }
     // An option that the user has set already stays.
-    wanted.retain(|(key, _)| there.is_none_or(|v| !v.options.contains_key(*key)));
+    wanted.retain(|(key, _)| there.is_none_or(|v| !v.options.contains_key(*key)) && !spec.options.contains_key(*key));
+    set(plan, spec, speaker, &wanted, "set the recommended options".into());
+    // A step of their own: GlusterFS refuses all options of a command for one, and names it.
+    let own = options::lacking(&spec.options, there);
+    set(plan, spec, speaker, &own, format!("set {}", options::listed(&own)));
+}
+
+fn set(plan: &mut VolumePlan, spec: &Spec, speaker: &str, wanted: &[(&str, &str)], why: String) {
     if wanted.is_empty() {
         return;
     }
     let mut argv = gluster(&["volume", "set", &spec.name]);
     argv.extend(wanted.iter().flat_map(|(k, v)| [k.to_string(), v.to_string()]));
-    plan.phase("set the options", vec![CommandStep::new(speaker, argv, "set the recommended options")]);
+    plan.phase("set the options", vec![CommandStep::new(speaker, argv, why)]);
 }
 
 fn start(plan: &mut VolumePlan, spec: &Spec, speaker: &str, started: bool) {

@@ -4,6 +4,7 @@ mod change;
 mod create;
 mod dead;
 pub(crate) mod layout;
+pub mod options;
 mod remove;
 mod room;
 pub mod sizes;
@@ -13,7 +14,7 @@ pub(crate) mod tests;
 
 pub use crate::gluster_xml as xml;
 pub use change::{add_host, drain_host, heal, rebalance, set_copies};
-pub use create::{LINKS, VANISHED, create};
+pub use create::{LINKS, VANISHED, create, recommended};
 pub use remove::delete;
 pub use stripe::set_stripe;
 

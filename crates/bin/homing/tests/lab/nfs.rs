@@ -92,6 +92,45 @@ fn another_host_is_let_in(lab: &Lab) {
     volume("delete files --delete-files");
 }
 
+/// Options of an export are in force for clients. A table that somebody has changed is found, and a volume whose last
+/// client has left is exported to nobody.
+fn users_are_mapped_as_recorded(lab: &Lab) {
+    let state = tempfile::tempdir().unwrap();
+    let volume = |words: &str| {
+        let mut command = Command::new(EXE);
+        command.args(["volume", "--yes"]).args(words.split(' '));
+        command.env("HOMING_SSH", format!("ssh -F /var/lib/homing/labs/{}/ssh_config", lab.name));
+        let output = command.env("HOMING_VOLUMES", state.path()).env("XDG_RUNTIME_DIR", state.path()).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned() + &err(&output)
+    };
+    let create = "create mapped --kind nfs --hosts n1:/scratch/export --clients n[1-2] --export-option no_root_squash";
+    // The export of the root is that of all folders of its file system.
+    assert!(volume(create).contains("reach /scratch/export/mapped by that export"));
+    lab.ok(
+        "n1",
+        "cd /scratch; truncate -s 16M mapped.img; mkfs.ext4 -q mapped.img; mkdir export/mapped; modprobe loop; \
+         mount -o loop mapped.img export/mapped; rmdir export/mapped/lost+found",
+    );
+    let made = volume(create);
+    assert!(made.contains("note: no_root_squash: root of each client") && made.contains("is mounted at"), "{made}");
+    lab.ok("n2", "touch /mapped/open");
+    volume("set-export mapped");
+    lab.ok("n2", "! touch /mapped/closed 2>/dev/null");
+    lab.ok("n1", "chmod 1777 /mapped");
+    volume("set-export mapped all_squash anonuid=2001 anongid=2002");
+    lab.ok("n2", "touch /mapped/mapped");
+    assert_eq!(lab.ok("n1", "stat -c %u:%g /mapped/open /mapped/mapped"), "0:0\n2001:2002\n");
+    lab.ok("n1", "sed -i s/all_squash/no_root_squash/ /etc/exports.d/mapped.exports; exportfs -ra");
+    let status = volume("status mapped");
+    assert!(status.contains("and the record has rw,no_subtree_check,sec=sys,all_squash"), "{status}");
+    volume("mount mapped");
+    assert!(!volume("status mapped").contains("and the record has"));
+    volume("unmount mapped --on n2");
+    lab.ok("n1", "! exportfs -s | grep mapped");
+    volume("delete mapped --delete-files");
+    lab.ok("n1", "umount /scratch/export/mapped && rmdir /scratch/export/mapped");
+}
+
 /// The same by other users and other ways to submit.
 #[test]
 #[ignore = "six minutes of emulated guests: SLOW=1 make test-lab ONLY=nfs"]
@@ -101,6 +140,7 @@ fn between_guests_at_length() {
     let exe = program.0.to_str().unwrap();
     lab.ok("n2", "mkdir /v3; mount -t nfs -o vers=3,nolock n1:/scratch/export /v3");
     connections_that_help_are_kept(&lab);
+    users_are_mapped_as_recorded(&lab);
     the_server_takes_part(&lab, exe);
     iobsub_runs_at_the_server(&lab, exe);
 }

@@ -125,6 +125,56 @@ fn a_gluster_volume_from_nothing_to_drained_and_gone() {
     }
 }
 
+/// A program of n1 that fails where GlusterFS resets an option.
+const FAILING_RESET: &str = "printf '%s\\n' '#!/bin/sh' 'case \"$*\" in *\"volume reset\"*) echo no reset >&2; exit 1;; esac' \
+    'exec /usr/sbin/gluster \"$@\"' >/usr/local/bin/gluster; chmod 755 /usr/local/bin/gluster";
+
+#[test]
+fn options_of_a_gluster_volume_are_in_force_compared_and_undone() {
+    if missing(&["systemd-nspawn", "glusterd", "mount.glusterfs"]) {
+        return;
+    }
+    let lab = Lab::up("3");
+    lab.ok("create data --kind gluster --hosts n[1-2]:/scratch --copies 2 --clients n[1-3] \
+         --option performance.io-thread-count=8 --option performance.io-cache=on --option auth.allow=10.*");
+    let value = |key: &str| lab.on("n1", &format!("gluster volume get data {key} | awk 'END {{print $2}}'"));
+    assert_eq!((value("performance.io-thread-count").trim(), value("auth.allow").trim()), ("8", "10.*"));
+    lab.on("n3", "echo seen >/data/a");
+    let status = || String::from_utf8(lab.volume("status data").stdout).unwrap();
+    let row = status().lines().find(|line| line.starts_with("performance.io-thread-count")).map(String::from);
+    assert_eq!(row.unwrap().split_whitespace().collect::<Vec<_>>(), ["performance.io-thread-count", "8", "16"]);
+
+    let refused = lab.volume("set-option data io-threads=8");
+    assert!(refused.status.code() == Some(255) && err(&refused).contains("near: "), "{}", err(&refused));
+    let refused = lab.volume("set-option data auth.allow=n1");
+    assert!(refused.status.code() == Some(255) && err(&refused).contains("does not let in n3"), "{}", err(&refused));
+    lab.on("n3", "cat /data/a");
+    // GlusterFS alone knows the range. No change stays behind.
+    let refused = lab.volume("set-option data performance.io-thread-count=800");
+    assert!(refused.status.code() == Some(254) && err(&refused).contains("out of range"), "{}", err(&refused));
+    assert!(!status().contains("interrupted"), "{}", status());
+
+    lab.on("n1", "gluster volume set data performance.io-thread-count 2");
+    let differs = "performance.io-thread-count is 2, and the record has 8";
+    assert!(status().contains(differs), "{}", status());
+    let checked = homing(&lab, &["check", "-w", "n[1-3]", "--only", "volumes"]);
+    let told = String::from_utf8_lossy(&checked.stdout);
+    assert!(told.contains("HC-VOL-08") && told.contains(differs), "{told}");
+    lab.ok("set-option data performance.io-thread-count=8");
+    assert!(!status().contains(differs), "{}", status());
+
+    lab.on("n1", FAILING_RESET);
+    let stopped = lab.volume("set-option data performance.io-thread-count=4 performance.io-cache=");
+    assert!(stopped.status.code() == Some(254) && err(&stopped).contains("no reset"), "{}", err(&stopped));
+    assert_eq!(value("performance.io-thread-count").trim(), "4");
+    lab.on("n1", "rm /usr/local/bin/gluster");
+    lab.ok("undo data");
+    assert_eq!((value("performance.io-thread-count").trim(), value("performance.io-cache").trim()), ("8", "on"));
+    lab.ok("set-option data performance.io-cache=");
+    assert_eq!(value("performance.io-cache").trim(), "off");
+    lab.ok("delete data --delete-files");
+}
+
 fn refusals(lab: &Lab, create: &str) {
     let one_host = create.replace("n[1-2]:/scratch", "n1:/scratch/a --hosts n1:/scratch/b");
     for (words, lifts) in

@@ -135,6 +135,14 @@ impl UpSession {
         if !places.is_empty() {
             change(&way, &One::named(name), allowed(), |drive, record| drive.add_host(record, places))?;
         }
+        let options = old.spec.lacking_options(spec);
+        if !options.is_empty() {
+            change(&way, &One::named(name), allowed(), |drive, record| drive.set_option(record, options))?;
+        }
+        if old.spec.export != spec.export {
+            let export = spec.export.clone();
+            change(&way, &One::named(name), allowed(), |drive, record| drive.set_export(record, export))?;
+        }
         let clients = spec.clients.clone();
         change(&way, &One::named(name), allowed(), |drive, record| drive.mount(record, Some(clients)))?;
         Ok(())
@@ -207,6 +215,8 @@ mod tests {
             mount: "/data".into(),
             clients: Vec::new(),
             master: None,
+            options: Default::default(),
+            export: Default::default(),
         };
         let refused = lacking_places(&spec(&["n1", "n2", "n3"]), &spec(&["n1", "n2"])).unwrap_err();
         assert!(refused.message.contains("n3:/brick") && refused.hint.unwrap().contains("drain-host data"));

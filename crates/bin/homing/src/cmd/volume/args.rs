@@ -64,6 +64,10 @@ pub enum Verb {
     SetCopies(SetCopies),
     /// Change how new files are cut into pieces
     SetStripe(SetStripe),
+    /// Change options of the file system (GlusterFS)
+    SetOption(SetOption),
+    /// Change how the volume is exported (NFS)
+    SetExport(SetExport),
     /// Bring all copies up to date
     Heal(Heal),
     /// Spread files over all hosts again
@@ -146,6 +150,12 @@ pub struct Create {
     /// Host of the master (MooseFS; default: the first)
     #[arg(long, value_name = "HOST")]
     pub master: Option<String>,
+    /// Option of the file system, as performance.io-thread-count=8; may be repeated (GlusterFS)
+    #[arg(long = "option", value_name = "KEY=VALUE")]
+    pub options: Vec<String>,
+    /// root_squash, no_root_squash, all_squash, anonuid=, anongid=, sec=, client=; may be repeated (NFS)
+    #[arg(long = "export-option", value_name = "OPTION")]
+    pub export: Vec<String>,
     #[command(flatten)]
     pub allow: Allow,
 }
@@ -246,6 +256,24 @@ pub struct SetStripe {
     pub lustre_client: Option<String>,
     #[command(flatten)]
     pub allow: Allow,
+}
+
+#[derive(clap::Args)]
+pub struct SetOption {
+    #[command(flatten)]
+    pub one: One,
+    /// Options and their values; KEY= restores the default
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    pub options: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub struct SetExport {
+    #[command(flatten)]
+    pub one: One,
+    /// All options of the export, as for --export-option of create; without any, homing's own
+    #[arg(value_name = "OPTION")]
+    pub options: Vec<String>,
 }
 
 #[derive(clap::Args)]

@@ -1,10 +1,12 @@
 //! The commands that change a volume.
 
-use super::args::{AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetStripe, VolumeOptions};
+use super::args::{
+    AddHost, Delete, DrainHost, Heal, On, One, SetCopies, SetExport, SetOption, SetStripe, VolumeOptions,
+};
 use super::{drive, found};
 use crate::cmd::targets::shell_word;
 use homing_model::{Failure, NodeSet};
-use homing_volume::{Danger, Drive, VolumeChange, VolumeRecord};
+use homing_volume::{Danger, Drive, ExportOptions, OptionChanges, VolumeChange, VolumeRecord, read_option};
 
 /// Changes a volume, and prints the result.
 pub fn change(
@@ -81,6 +83,30 @@ pub fn set_stripe(way: &VolumeOptions, args: &SetStripe) -> Result<i32, Failure>
     drive.set_lustre_stripe(&args.one.name, client, &args.path, args.count, args.size).map(|_| 0)
 }
 
+/// Reads options, each once.
+pub fn options(texts: &[String]) -> Result<OptionChanges, Failure> {
+    let mut all = OptionChanges::new();
+    for text in texts {
+        let (key, value) = read_option(text).map_err(Failure::usage)?;
+        if all.insert(key.clone(), value).is_some() {
+            return Err(Failure::usage(format!("option {key} is named twice")));
+        }
+    }
+    Ok(all)
+}
+
+/// Changes options of the file system.
+pub fn set_option(way: &VolumeOptions, args: &SetOption) -> Result<i32, Failure> {
+    let options = options(&args.options)?;
+    change(way, &args.one, Vec::new(), |drive, record| drive.set_option(record, options))
+}
+
+/// Changes how the volume is exported.
+pub fn set_export(way: &VolumeOptions, args: &SetExport) -> Result<i32, Failure> {
+    let export = ExportOptions::parse(&args.options).map_err(Failure::usage)?;
+    change(way, &args.one, Vec::new(), |drive, record| drive.set_export(record, export))
+}
+
 /// Brings copies up to date.
 pub fn heal(way: &VolumeOptions, args: &Heal) -> Result<i32, Failure> {
     change(way, &args.one, Vec::new(), |drive, record| drive.heal(record, args.full))
@@ -111,6 +137,14 @@ pub fn undo(way: &VolumeOptions, args: &One) -> Result<i32, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_that_is_named_twice_is_refused() {
+        let read = |texts: &[&str]| options(&texts.iter().map(|text| text.to_string()).collect::<Vec<_>>());
+        assert_eq!(read(&["a.b=1", "c.d="]).unwrap().len(), 2);
+        assert!(read(&["a.b=1", "a.b=2"]).unwrap_err().message.contains("named twice"));
+        assert!(read(&["io-threads 8"]).unwrap_err().message.contains("KEY=VALUE"));
+    }
 
     #[test]
     fn the_command_for_the_hosts_of_a_mount_can_be_pasted() {

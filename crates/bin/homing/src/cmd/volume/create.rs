@@ -1,9 +1,9 @@
 //! `homing volume create`.
 
 use super::args::{Create, VolumeOptions};
-use super::drive;
+use super::{change, drive};
 use homing_model::{Failure, NodeSet};
-use homing_volume::Spec;
+use homing_volume::{ExportOptions, Spec};
 use std::time::Instant;
 
 fn spec(way: &VolumeOptions, args: &Create) -> Result<Spec, Failure> {
@@ -22,6 +22,8 @@ fn spec(way: &VolumeOptions, args: &Create) -> Result<Spec, Failure> {
         mount: args.mount.clone().unwrap_or_else(|| format!("/{}", args.name)),
         clients,
         master: args.master.clone(),
+        options: change::options(&args.options)?.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
+        export: ExportOptions::parse(&args.export).map_err(Failure::usage)?,
     };
     if args.clients.is_none() {
         spec.clients = spec.servers();

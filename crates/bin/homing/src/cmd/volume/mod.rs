@@ -30,6 +30,8 @@ pub fn run(args: Args) -> Result<i32, Failure> {
         Verb::DrainHost(a) => change::drain_host(&args.way, &a),
         Verb::SetCopies(a) => change::set_copies(&args.way, &a),
         Verb::SetStripe(a) => change::set_stripe(&args.way, &a),
+        Verb::SetOption(a) => change::set_option(&args.way, &a),
+        Verb::SetExport(a) => change::set_export(&args.way, &a),
         Verb::Heal(a) => change::heal(&args.way, &a),
         Verb::Rebalance(a) => change::rebalance(&args.way, &a),
         Verb::Delete(a) => change::delete(&args.way, &a),

@@ -4,11 +4,11 @@ use super::args::{List, One, Shown, VolumeOptions};
 use super::{drive, found};
 use homing_model::NodeSet;
 use homing_model::text::aligned;
-use homing_model::units::bytes;
+use homing_model::units::{bytes, count};
 use homing_model::{Failure, alike, document, exit};
 use homing_steps::Executor;
 use homing_volume::observe::StrayPool;
-use homing_volume::{Drive, OnHost, Spec, VolumeRecord, stores, tasks};
+use homing_volume::{ChangedOption, Drive, OnHost, Spec, VolumeKind, VolumeRecord, stores, tasks};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,6 +68,7 @@ fn row(s: &Spec) -> Value {
     json!({
         "name": s.name, "kind": s.kind, "mount": s.mount, "hosts": s.servers(), "clients": s.clients,
         "copies": s.copies, "arbiter": s.arbiter, "stripe_bytes": s.stripe,
+        "export": (s.kind == VolumeKind::Nfs).then(|| s.export.to_string()),
     })
 }
 
@@ -145,12 +146,14 @@ fn status_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson 
     let tasks: Vec<String> = tasks(spec, &seen);
     let pending = record.pending.as_ref().map(|p| p.what.to_string());
     let findings = drive.findings(spec, &seen);
+    let options = drive.changed_options(spec, &seen);
     let well = rows.iter().all(|row| row.well) && !findings.iter().any(|f| f.ill);
     if as_json {
         let mut all = row(spec);
         all["on_hosts"] = json!(rows);
         all["tasks"] = tasks.into();
         all["findings"] = json!(findings);
+        all["changed_options"] = json!(options);
         all["interrupted"] = pending.into();
         return Ok((all, well));
     }
@@ -161,6 +164,10 @@ fn status_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson 
         let (mount, why) = (r.mount.unwrap_or("-"), r.why.as_deref().unwrap_or(""));
         let line = format!("{:<16} {:<10} {mount:<12} {why}", r.host, r.daemon);
         println!("{}", line.trim_end());
+    }
+    print!("{}", option_rows(&options));
+    if spec.kind == VolumeKind::Nfs {
+        println!("exported with {}", spec.export);
     }
     // A daemon that is down is the cause of bricks that are down, and comes first.
     for fault in rows.iter().flat_map(|row| &row.faults) {
@@ -173,6 +180,24 @@ fn status_of(drive: &Drive, record: &VolumeRecord, as_json: bool) -> VolumeJson 
         println!("{what} was interrupted: homing volume resume {0}, or homing volume undo {0}", spec.name);
     }
     Ok((Value::Null, well))
+}
+
+/// Returns the options that differ from the default, as a table. Those that every volume has are counted.
+fn option_rows(options: &[ChangedOption]) -> String {
+    let (own, others): (Vec<&ChangedOption>, Vec<_>) = options.iter().partition(|option| option.recommended);
+    let row = |option: &&ChangedOption| {
+        [option.name.clone(), option.value.clone(), option.default.clone().unwrap_or_else(|| "-".into())]
+    };
+    let mut text = String::new();
+    if !others.is_empty() {
+        let rows = [vec![["OPTION", "VALUE", "DEFAULT"].map(String::from)], others.iter().map(row).collect()];
+        text += &aligned(&rows.concat(), 0..0);
+    }
+    if !own.is_empty() {
+        let count = count(own.len() as u64, "option");
+        text += &format!("{count} as homing sets them on each volume (--json lists them)\n");
+    }
+    text
 }
 
 /// Shows how full each store is.
