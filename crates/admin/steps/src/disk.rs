@@ -137,7 +137,7 @@ impl DiskFacts {
             None if self.id.is_empty() => vec![format!(
                 "it holds {holds}, and has no serial number that wipe could name: check its content, and to erase all of \
                  it, run there: blkdiscard -z {0}",
-                self.node
+                self.node.replace(',', "; blkdiscard -z ")
             )],
             None => vec![format!("it holds {holds}; to erase all of that, set wipe = {:?} for this host", self.id)],
         }

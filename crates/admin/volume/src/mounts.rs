@@ -19,7 +19,9 @@ pub(crate) fn line(spec: &Spec, seen: &Observed, host: &str) -> FstabLine {
 pub fn mount(spec: &Spec, seen: &Observed, allowed: &[Danger]) -> Result<VolumePlan, Vec<Refusal>> {
     let mut refusals = mount::refusals(spec, seen);
     let in_force = crate::gluster::volume(spec, seen).map(|volume| &volume.options);
-    refusals.extend(in_force.and_then(|options| crate::gluster::options::shut_out(spec, seen, options)));
+    let waiting =
+        Spec { clients: spec.clients.iter().filter(|h| !seen.is_mounted(h)).cloned().collect(), ..spec.clone() };
+    refusals.extend(in_force.and_then(|options| crate::gluster::options::shut_out(&waiting, seen, options)));
     lifted(refusals, allowed)?;
     let mut plan = VolumePlan::default();
     match spec.kind {

@@ -199,7 +199,9 @@ fn hidden_export(spec: &Spec, seen: &Observed, export: &ExportOptions) -> Option
 
 /// Exports the volume with other options.
 pub fn set_export(spec: &Spec, seen: &Observed, export: &ExportOptions) -> Result<VolumePlan, Vec<Refusal>> {
-    lifted(missing(spec, seen).into_iter().chain(hidden_export(spec, seen, export)).collect(), &[])?;
+    let server = spec.places.first().map_or("", |place| place.host.as_str());
+    let silent = of_silent(seen, |host| host == server).into_iter();
+    lifted(silent.chain(hidden_export(spec, seen, export)).collect(), &[])?;
     let mut plan = VolumePlan::default();
     let_in(&mut plan, &Spec { export: export.clone(), ..spec.clone() }, seen);
     plan.notes.retain(|note| !NOTES.contains(&note.as_str()));
@@ -321,6 +323,11 @@ mod tests {
         let mut alone = plain.clone();
         alone.clients.pop();
         assert_eq!(faults(&alone, &serving(DEFAULT, TABLE)), [ExportFault::Other("n2.lan".into())]);
+        let mut withdrawn = serving(DEFAULT, TABLE);
+        let facts = withdrawn.hosts.get_mut("n1").unwrap().as_mut().unwrap();
+        facts.texts.insert("exported".into(), String::new());
+        facts.texts.remove("exports");
+        assert_eq!(faults(&plain, &withdrawn), [ExportFault::Missing("n2".into())], "its file is gone");
         let mut stopped = serving(DEFAULT, TABLE);
         stopped.hosts.get_mut("n1").unwrap().as_mut().unwrap().active.clear();
         assert_eq!(faults(&more, &stopped), [], "the server that is down is the cause");

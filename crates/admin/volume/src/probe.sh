@@ -74,10 +74,10 @@ echo "begin addresses"; hostname -I 2>/dev/null; echo; echo "end addresses"
 for f in mfsmaster.cfg mfsexports.cfg mfschunkserver.cfg mfshdd.cfg; do
   [ -f "/etc/mfs/$f" ] && { echo "begin $f"; cat "/etc/mfs/$f"; echo; echo "end $f"; }
 done
+command -v exportfs >/dev/null 2>&1 && { echo "begin exported"; exportfs -s 2>/dev/null; echo; echo "end exported"; }
 if [ -f "/etc/exports.d/$name.exports" ]; then
   echo "begin exports"; cat "/etc/exports.d/$name.exports"; echo; echo "end exports"
-  # The table of the server, which has the first name of a host.
-  echo "begin exported"; exportfs -s 2>/dev/null; echo; echo "end exported"
+  # The table of the server has the first name of a host.
   tr ' ' '\n' <"/etc/exports.d/$name.exports" | sed -n 's/^\([A-Za-z0-9][A-Za-z0-9._-]*\)(.*/\1/p' | while read -r c; do
     known=$(getent hosts "$c" | awk '{print $2; exit}')
     [ -n "$known" ] && say export-name "$c" "$known"

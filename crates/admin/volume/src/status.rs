@@ -4,7 +4,7 @@ use crate::drive::Drive;
 use crate::health::{self, VolumeFinding};
 use crate::observe::{MountPoint, Store, StrayPool};
 use crate::step::on_hosts;
-use crate::{Observed, Spec, VolumeRecord, gluster, stopped_units, units};
+use crate::{Observed, Spec, VolumeKind, VolumeRecord, gluster, stopped_units, units};
 use homing_model::Failure;
 use homing_steps::Executor;
 use serde::Serialize;
@@ -172,7 +172,10 @@ pub fn changed_options(spec: &Spec, seen: &Observed, known: &BTreeMap<String, St
 impl Drive {
     /// Returns the options of the volume that differ from their default.
     pub fn changed_options(&self, spec: &Spec, seen: &Observed) -> Vec<ChangedOption> {
-        changed_options(spec, seen, &self.known_options(spec, seen))
+        match spec.kind {
+            VolumeKind::Gluster => changed_options(spec, seen, &self.known_options(spec, seen)),
+            VolumeKind::Moosefs | VolumeKind::Nfs => Vec::new(),
+        }
     }
 
     /// Returns the findings on it as a whole.
@@ -234,7 +237,7 @@ impl Figures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HostFacts, StorageFolder, VolumeKind};
+    use crate::{HostFacts, StorageFolder};
 
     #[test]
     fn options_that_differ_from_their_default_are_listed() {
