@@ -424,6 +424,7 @@ mod tests {
         assert!(found.len() == 1 && found[0].differs && !found[0].ill);
         let error = "<cliOutput><opRet>-1</opRet><opErrstr>Volume data does not exist</opErrstr></cliOutput>";
         assert!(differences(&spec, &seen, Some(error))[0].what.contains("unknown"));
+        assert!(differences(&spec, &seen, Some(""))[0].what.ends_with("gave no answer"));
     }
 
     #[test]

@@ -185,7 +185,8 @@ impl Drive {
         let mut found = health::findings(spec, seen, answer.as_deref());
         let behind = health::behind_question(spec, seen).and_then(ask);
         found.extend(health::behind(spec, seen, behind.as_deref(), &found));
-        let options = health::options_question(spec, seen).and_then(ask);
+        // No answer is no agreement.
+        let options = health::options_question(spec, seen).map(|question| ask(question).unwrap_or_default());
         found.extend(health::differences(spec, seen, options.as_deref()));
         // Advice comes last.
         found.sort_by_key(|finding| !finding.ill);

@@ -4,7 +4,17 @@ use super::args::{Create, VolumeOptions};
 use super::{change, drive};
 use homing_model::{Failure, NodeSet};
 use homing_volume::{ExportOptions, Spec};
+use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// Reads options of a new volume, each with a value.
+fn options(texts: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let given = |(key, value): (String, Option<String>)| match value {
+        Some(value) => Ok((key, value)),
+        None => Err(Failure::usage(format!("--option {key}= has no value; a new volume has the default without it"))),
+    };
+    change::options(texts)?.into_iter().map(given).collect()
+}
 
 fn spec(way: &VolumeOptions, args: &Create) -> Result<Spec, Failure> {
     let places = way.cluster.load()?.places(&args.hosts)?;
@@ -22,7 +32,7 @@ fn spec(way: &VolumeOptions, args: &Create) -> Result<Spec, Failure> {
         mount: args.mount.clone().unwrap_or_else(|| format!("/{}", args.name)),
         clients,
         master: args.master.clone(),
-        options: change::options(&args.options)?.into_iter().filter_map(|(key, value)| Some((key, value?))).collect(),
+        options: options(&args.options)?,
         export: ExportOptions::parse(&args.export).map_err(Failure::usage)?,
     };
     if args.clients.is_none() {
@@ -43,4 +53,15 @@ pub fn run(way: &VolumeOptions, args: Create) -> Result<i32, Failure> {
         println!("volume {} is mounted at {} on {clients} ({took:.1} s)", spec.name, spec.mount);
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_of_a_new_volume_has_a_value() {
+        assert_eq!(options(&["auth.allow=n1".into()]).unwrap()["auth.allow"], "n1");
+        assert!(options(&["auth.allow=".into()]).unwrap_err().message.contains("has no value"));
+    }
 }
