@@ -20,6 +20,7 @@ const SECTIONS: &[(&str, &str, &str, &str)] = &[
     ("`[up.group.NAME]`", "setup", "site.rs", "GroupSection"),
     ("`[up.disk.\"/POINT\"]`", "setup", "disks.rs", "DiskSection"),
     ("`[up.volume.NAME]`", "setup", "volumes.rs", "VolumeSection"),
+    ("`export` in `[up.volume.NAME]`", "volume", "export.rs", "ExportOptions"),
     ("`[up.homes]`", "setup", "volumes.rs", "Homes"),
     ("`[up.mount.\"/POINT\"]`", "setup", "site.rs", "MountSection"),
     ("`[up.slurm]`", "setup", "site.rs", "Slurm"),
@@ -52,11 +53,12 @@ fn kind(of: &str) -> &'static str {
         "u8" | "u16" | "u32" | "u64" | "i32" | "i64" | "usize" | "NonZeroU32" => "number",
         "f64" => "number, may have a fraction",
         "bool" => "true, false",
-        "Vec<String>" => "list of texts",
+        "Vec<String>" | "BTreeSet<String>" => "list of texts",
+        of if of.starts_with("BTreeMap<String, Vec<String>") => "table of texts, or of lists of texts",
         of if of.starts_with("BTreeMap<String, String>") => "table of texts",
         of if of.starts_with("BTreeMap<String, u") => "table of numbers",
         of if of.starts_with("BTreeMap<String, IpAddr") => "table of addresses",
-        of if of.starts_with("BTreeMap") || ["Up", "Cost", "PowerSection", "Homes", "Slurm"].contains(&of) => "section",
+        of if of.starts_with("BTreeMap") || ["Up", "Cost", "PowerSection", "Homes", "Slurm", "ExportOptions"].contains(&of) => "section",
         _ => "text",
     }
 }
@@ -75,7 +77,7 @@ fn rows(source: &str, name: &str) -> Option<String> {
             let own = field.rsplit(' ').next().unwrap_or(field);
             let renamed = attributes.split("rename = \"").nth(1).and_then(|rest| rest.split('"').next());
             let about = about.join(" ").replace('|', "\\|");
-            if !attributes.contains("skip") {
+            if !attributes.replace("skip_serializing_if", "").contains("skip") {
                 rows += &format!("| `{}` | {} | {about} |\n", renamed.unwrap_or(own), kind(of));
             }
         }

@@ -26,6 +26,8 @@ const LOOKING: &[&[&str]] = &[
     &["volume", "drain-host", "data", "n2", "-w", "n1"],
     &["volume", "set-copies", "data", "/data", "2", "-w", "n1"],
     &["volume", "set-stripe", "data", "/data", "--size", "1M", "-w", "n1"],
+    &["volume", "set-option", "data", "auth.allow=n1", "-w", "n1"],
+    &["volume", "set-export", "data", "-w", "n1"],
     &["volume", "heal", "data", "-w", "n1"],
     &["volume", "rebalance", "data", "-w", "n1"],
     &["volume", "delete", "data", "-w", "n1"],
