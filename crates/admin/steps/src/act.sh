@@ -203,8 +203,16 @@ array_make() {
   disk_settle
   [ -n "$(array_node "$1")" ] || die "disk $1 is not joined: no array of this name runs"
 }
+# array_alone NAME: nobody has put another logical volume or another disk into it.
+array_alone() {
+  case $1 in lvm" "*) ;; *) return;; esac
+  l=$(array_label "$1")
+  v=$(lvm_do lvs --noheadings -o lv_name "$l" 2>/dev/null | tr -d ' \n'); p=$(lvm_do vgs --noheadings -o pv_count "$l" 2>/dev/null | tr -d ' ')
+  [ "${v:-data}" = data ] && [ "${p:-0}" -le "$(array_disks "$1" | wc -l)" ] || die "disk $1 stays: $l has other volumes or disks by now"
+}
 # array_leave NAME: its disks are parts of it no more.
 array_leave() {
+  array_alone "$1"
   l=$(array_label "$1"); a=$(array_node "$1"); k=$(array_disks "$1" | cut -d' ' -f1 | grep -vx -- -)
   case $1 in
     lvm" "*)
@@ -229,6 +237,7 @@ disk_off() {
   m=/var/lib/homing/disk.$3; n=$(disk_node "$1")
   case $1 in *" "*) i=$(array_id "$1");; *) i=$(disk_id "$n");; esac
   [ "$i" = "$2" ] || outdated "disk $1 is another one"
+  case $1 in *" "*) array_alone "$1";; esac
   # Of an array that was begun there may be nothing that runs.
   u=; [ -z "$n" ] || { d=$(disk_dev "$n"); u=$(blkid -p -s UUID -o value "$d"); }
   if [ "$u" = "$3" ]; then disk_empty "$n" || outdated "disk $1 holds files"
@@ -239,7 +248,7 @@ disk_off() {
       k=$(array_disks "$1")
       printf '%s\n' "${i:-$1}" >"$m" && sync "$m" /var/lib/homing || die "cannot write $m"
       array_leave "$1"
-      echo "$k" | while read -r n d; do [ "$n" = - ] || disk_blank "$n" "$d" "/var/lib/homing/left.$3.$n"; done;;
+      echo "$k" | while read -r n d; do [ "$n" = - ] || disk_blank "$n" "$d" "/var/lib/homing/left.$3.$n"; done || exit;;
     *) disk_blank "$n" "$1" "/var/lib/homing/left.$3";;
   esac
   rm -f "$m"
