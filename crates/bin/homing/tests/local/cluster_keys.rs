@@ -58,7 +58,11 @@ fn kind(of: &str) -> &'static str {
         of if of.starts_with("BTreeMap<String, String>") => "table of texts",
         of if of.starts_with("BTreeMap<String, u") => "table of numbers",
         of if of.starts_with("BTreeMap<String, IpAddr") => "table of addresses",
-        of if of.starts_with("BTreeMap") || ["Up", "Cost", "PowerSection", "Homes", "Slurm", "ExportOptions"].contains(&of) => "section",
+        of if of.starts_with("BTreeMap")
+            || ["Up", "Cost", "PowerSection", "Homes", "Slurm", "ExportOptions"].contains(&of) =>
+        {
+            "section"
+        }
         _ => "text",
     }
 }
