@@ -112,7 +112,7 @@ impl ExportOptions {
         let mut risks = Vec::new();
         if self.squash == Squash::None {
             risks.push(
-                "no_root_squash: root of each client reads, changes and deletes all files of the volume, and can leave \
+                "no_root_squash: root of each client reads, changes and deletes all files of the volume. It can leave \
                  programs there that run as root (setuid) on the server and on all clients. Use it where the same \
                  people are root everywhere"
                     .into(),

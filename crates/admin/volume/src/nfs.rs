@@ -191,8 +191,8 @@ fn hidden_export(spec: &Spec, seen: &Observed, export: &ExportOptions) -> Option
     let is_own = seen.store(host, &store).is_some_and(|there| there.is_mount_point);
     (!is_own).then(|| {
         Refusal::never(format!(
-            "{host} exports {root} with fsid=0, and clients of version 4 reach {store} by that export, with its options: \
-             remove fsid=0 from /etc/exports, or mount a file system of its own at {store}"
+            "{host} exports {root} with fsid=0; clients of version 4 reach {store} by that export, with its options. \
+             Remove fsid=0 from /etc/exports, or mount a file system of its own at {store}"
         ))
     })
 }

@@ -25,8 +25,8 @@ impl VolumeKind {
         match self {
             VolumeKind::Gluster => "homing volume set-option NAME KEY=VALUE",
             VolumeKind::Moosefs => {
-                "those of MooseFS are lines of /etc/mfs/mfsmaster.cfg, mfschunkserver.cfg and mfsmount.cfg on its \
-                 hosts; homing volume set-copies sets its goals"
+                "MooseFS has lines of /etc/mfs/mfsmaster.cfg, mfschunkserver.cfg and mfsmount.cfg on its hosts; \
+                 homing volume set-copies sets its goals"
             }
             VolumeKind::Nfs => "NFS has --export-option, and homing bench volume --tune nfs for its clients",
         }

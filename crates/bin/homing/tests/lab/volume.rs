@@ -157,7 +157,7 @@ fn options_of_a_gluster_volume_are_in_force_compared_and_undone() {
     lab.on("n1", "gluster volume set data performance.io-thread-count 2");
     let differs = "performance.io-thread-count is 2, and the record has 8";
     assert!(status().contains(differs), "{}", status());
-    let checked = homing(&lab, &["check", "-w", "n[1-3]", "--only", "volumes"]);
+    let checked = homing(&lab, &["check", "--volume", "data", "--only", "volumes"]);
     let told = String::from_utf8_lossy(&checked.stdout);
     assert!(told.contains("HC-VOL-08") && told.contains(differs), "{told}");
     lab.ok("set-option data performance.io-thread-count=8");
