@@ -31,7 +31,7 @@ pub(crate) fn make_keys(plan: &LabPlan) -> Result<Keys> {
         Ok(KeyPair { private: read(file)?, public: read(&file.with_extension("pub"))? })
     };
     let of_host = |host: &HostPlan| {
-        fs::create_dir_all(host.dir()).doing("making", &host.dir())?;
+        fs::create_dir_all(host.dir()).doing("making", host.dir())?;
         generate(&host.dir().join("host_ed25519"))
     };
     let root = generate(&plan.dir().join("id_ed25519"))?;

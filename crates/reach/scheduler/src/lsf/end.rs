@@ -5,7 +5,7 @@ use crate::BatchEnd;
 /// Returns the number of the job that a bsub waits for or got: `Job <117> is submitted to default queue <normal>.`
 pub fn queued_job(output: &str) -> Option<String> {
     let numbers = output.lines().filter_map(|line| line.trim().strip_prefix("Job <")?.split_once("> is submitted to"));
-    numbers.map(|(id, _)| id).filter(|id| id.bytes().all(|b| b.is_ascii_digit())).next_back().map(String::from)
+    numbers.map(|(id, _)| id).rfind(|id| id.bytes().all(|b| b.is_ascii_digit())).map(String::from)
 }
 
 /// Whether bsub failed for a reason that passes: a daemon restarts.
@@ -25,8 +25,7 @@ pub fn is_passing(message: &str) -> bool {
 /// Returns the last line that is no news of the queue.
 pub fn complaint(output: &str) -> Option<String> {
     let is_news = |line: &str| line.starts_with("<<") || (line.starts_with("Job <") && line.contains("is submitted"));
-    let lines = output.lines().map(str::trim).filter(|line| !line.is_empty() && !is_news(line));
-    lines.last().map(String::from)
+    output.lines().map(str::trim).rfind(|line| !line.is_empty() && !is_news(line)).map(String::from)
 }
 
 /// Returns how LSF ended a job, from `bjobs -l`, whose lines are folded; `None` if it has no part in its end.
