@@ -57,6 +57,8 @@ for r in rows:
     if "--tee" in j + r["env"] and "{%}" in j and r["status"] and r["files"]: n["documented: --tee needs no slot for each value"] += 1; n["documented"] += 1; continue
     limit = re.search(r"--timeout[ =](\d+)", j)
     if limit and re.search(r"\bsleep\b", j) and limit[1] in r["args"][len(own):] and "time limit" in r["h"]["err"]: n["documented: a time limit is kept to milliseconds"] += 1; n["documented"] += 1; continue
+    if "--tee" in own and r["g"]["n"] != r["h"]["n"] and r["status"] and r["files"]: n["documented: --tee gives each command all"] += 1; n["documented"] += 1; continue
+    if "--xargs" in own and r["status"] and r["files"] and "".join(r["g"]["out"].split())[:2000] == "".join(r["h"]["out"].split())[:2000]: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue
     if "-u" in own and "--retries" in own and r["status"] and r["files"]: n["documented: -u shows the last attempt"] += 1; n["documented"] += 1; continue
     if r["g"]["rc"] == 25 and r["h"]["rc"] == 255: n["documented: a failing expression has 255"] += 1; n["documented"] += 1; continue
     if r["status"] and r["files"] and any(re.match(r"^-\w*[Xm]", x) for x in own) and "".join(r["g"]["out"].split())[:2000] == "".join(r["h"]["out"].split())[:2000]: n["documented: -X, -m as long as a line may be"] += 1; n["documented"] += 1; continue

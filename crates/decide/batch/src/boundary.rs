@@ -106,7 +106,8 @@ impl Separators {
         let mut gone: Vec<Range<usize>> = found.filter(|range| !range.is_empty()).collect();
         gone.sort_by_key(|range| range.start);
         let (mut left, mut at) = (Vec::new(), 0);
-        for range in gone.into_iter().chain(std::iter::once(block.len()..block.len())) {
+        let end = block.len()..block.len();
+        for range in gone.into_iter().chain(std::iter::once(end)) {
             if range.start > at {
                 left.push(at..range.start);
             }

@@ -58,7 +58,8 @@ pub fn compose(
     let strings = Strings::new(&options.replacements, columns, options.perl.clone())?;
     let text = |text: &RawText| TextTemplate::parse(text, &strings);
     let template = (!command.is_empty()).then(|| CommandTemplate::parse(command, &options, &strings)).transpose()?;
-    let tag = options.tag.as_ref().map(text).transpose()?.map(Tag);
+    let hidden = options.packing.records == Some(0);
+    let tag = options.tag.as_ref().map(text).transpose()?.map(|template| Tag { template, hidden });
     let declared = Declared::new(&options, &strings)?;
     let packer = Packer::new(options.packing);
     if template.as_ref().is_some_and(CommandTemplate::needs_total) {
@@ -76,7 +77,7 @@ pub fn compose(
         names,
         perl: options.perl,
         delimited: options.delimiter.is_some(),
-        hidden: options.packing.records == Some(0),
+        hidden,
         skipped: 0,
         packer,
     };
@@ -118,7 +119,7 @@ fn of_blocks(
     let strings = Strings::new(&options.replacements, Vec::new(), options.perl.clone())?;
     let template = CommandTemplate::parse(words, options, &strings)?;
     let declared = Declared::new(options, &strings)?;
-    let tag = options.tag.as_ref().map(|text| TextTemplate::parse(text, &strings)).transpose()?.map(Tag);
+    let tag = options.tag.as_ref().map(|text| TextTemplate::parse(text, &strings)).transpose()?.map(Tag::of_template);
     let origin = match how.piped {
         Some(_) if !all_files.is_empty() => {
             return refuse("it cuts standard input; --pipepart -a FILE cuts files");
@@ -198,7 +199,7 @@ pub fn tasks_file(
     options: InputOptions,
 ) -> Result<Batch, BatchError> {
     let strings = Strings::new(&options.replacements, Vec::new(), options.perl.clone())?;
-    let tag = |text: &RawText| TextTemplate::parse(text, &strings).map(Tag);
+    let tag = |text: &RawText| TextTemplate::parse(text, &strings).map(Tag::of_template);
     let tag = options.tag.as_ref().map(tag).transpose()?;
     let lines = TaskLines::open(reader, again, name, options)?;
     let lacks = vec![format!("{} was empty", if name == "-" { "standard input" } else { name })];
@@ -207,17 +208,26 @@ pub fn tasks_file(
 
 /// The beginning of each line of a task's output.
 #[derive(Clone, Debug)]
-pub struct Tag(TextTemplate);
+pub struct Tag {
+    template: TextTemplate,
+    /// `-N0`: the values are not shown.
+    hidden: bool,
+}
 
 impl Tag {
     /// Makes the tag of `--tag`: the task's arguments.
     pub fn arguments() -> Tag {
-        Tag(TextTemplate::arguments())
+        Tag::of_template(TextTemplate::arguments())
+    }
+
+    fn of_template(template: TextTemplate) -> Tag {
+        Tag { template, hidden: false }
     }
 
     /// Returns the tag of one task in this slot.
     pub fn of(&self, task: &Task, slot: u32) -> RawText {
-        let mut text = self.0.fill(Filling { args: &task.args, seq: task.id, total: None });
+        let mut text =
+            self.template.fill(Filling { args: if self.hidden { &[] } else { &task.args }, seq: task.id, total: None });
         fill_text(&mut text, &slot.to_string());
         text
     }

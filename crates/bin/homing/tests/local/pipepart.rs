@@ -37,7 +37,7 @@ fn what_is_not_done_is_refused_with_what_does_it() {
     for (words, told) in [
         (&["-a", "f", "-N2", "cat"][..], "--block"),
         (&["-a", "f", "cat", ":::", "x"], "no ':::'"),
-        (&["cat"], "--arg-file"),
+        (&["cat"], "-a FILE"),
         (&["-a", "f", "--pipe", "cat"], "cannot be used with '--pipe'"),
         (&["-a", "f", "--sqlmaster", "x", "cat"], "--tasks FILE"),
         (&["-a", "f", "--no-such-option", "cat"], "has no option --no-such-option"),
