@@ -147,8 +147,8 @@ impl FromStr for NetworkSpec {
         let is_switch = name == "core" || name.strip_prefix('s').is_some_and(|rest| rest.parse::<u8>().is_ok());
         if !fits || is_switch || [FIRST_NETWORK, "lo", "host0"].contains(&name) {
             return Err(format!(
-                "{name:?} cannot be the name of a further network: use up to 15 lower-case letters, digits and -, as in \
-                 storage:1gbit; {FIRST_NETWORK} is the first network, and core and s1 are switches"
+                "{name:?} cannot be the name of a further network: use up to 15 lower-case letters, digits and -; \
+                 {FIRST_NETWORK}, core and s1 are taken"
             ));
         }
         Ok(NetworkSpec { name: name.into(), link_bits_per_s: rate.map(parse_rate).transpose()? })
