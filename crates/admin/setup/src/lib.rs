@@ -21,6 +21,7 @@ mod remains;
 mod rounds;
 mod site;
 mod template;
+mod texts;
 mod undoing;
 mod values;
 mod volumes;

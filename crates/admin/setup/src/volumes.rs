@@ -1,6 +1,6 @@
 //! Settings of the cluster file about volumes, and about homes on one.
 
-use crate::site::texts;
+use crate::texts::texts;
 use homing_volume::{Danger, ExportOptions, Spec, VolumeKind, read_option};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -14,9 +14,9 @@ const PAGES: &[[&str; 2]] = pages! {
     "": "admission" "cluster-keys" "file-systems" "formats" "glossary" "leases" "reliability";
     "manual/":
     "after" "bench" "check" "check-codes" "clush" "cluster" "containers" "cost" "data" "dirvish" "disks" "down" "environments"
-    "exec" "full" "gpus" "hdfs" "homes" "install" "jobs" "lab" "lsf" "lsf-words" "make" "many" "nodesets" "packages"
+    "exec" "full" "gpus" "hdfs" "homes" "install" "jobs" "lab" "lsf" "lsf-words" "make" "many" "nodesets" "on-lsf" "packages"
     "parallel" "pipelines" "power" "programs" "python" "run" "servers" "slow" "slurm" "snapshot" "snapshot-keep"
-    "snapshot-kinds" "snapshot-restore" "tasks" "topology" "tune" "up" "up-systems" "volumes" "watching";
+    "snapshot-kinds" "snapshot-restore" "tasks" "topology" "tune" "up" "up-systems" "volume-options" "volumes" "watching";
 };
 
 /// The table of all pages.

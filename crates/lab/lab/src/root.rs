@@ -52,7 +52,7 @@ pub(crate) fn make(plan: &LabPlan, host: &HostPlan, keys: &Keys) -> Result<()> {
         fs::create_dir_all(&path).doing("making", &path)?;
     }
     let program = std::env::current_exe().unwrap_or_default();
-    let lower = crate::systems::root_of(host.system());
+    let lower = host.system().root();
     crate::hidden::hide(&lower, &dir.join("upper"), &program)?;
     let layers = format!("lowerdir={},upperdir={d}/upper,workdir={d}/work", lower.display(), d = dir.display());
     let doing = format!("making the root of {}", host.name());

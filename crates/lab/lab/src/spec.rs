@@ -3,7 +3,7 @@
 use crate::error::{LabError, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt::{Display, Formatter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// The disk behind `/scratch`.
@@ -168,6 +168,20 @@ pub enum HostSystem {
     Trixie,
     /// A folder with a whole system, such as an unpacked image.
     Folder(PathBuf),
+}
+
+/// The folder of the roots that homing makes.
+pub(crate) const ROOTS: &str = "/var/cache/homing/roots";
+
+impl HostSystem {
+    /// Returns the folder of its root.
+    pub(crate) fn root(&self) -> PathBuf {
+        match self {
+            HostSystem::This => "/".into(),
+            HostSystem::Folder(path) => path.clone(),
+            debian => Path::new(ROOTS).join(debian.to_string()),
+        }
+    }
 }
 
 impl FromStr for HostSystem {

@@ -5,13 +5,10 @@ use crate::error::{Doing, LabError, Result};
 use crate::mounts;
 use crate::plan::LabPlan;
 use crate::program::{self, run};
-use crate::spec::HostSystem;
+use crate::spec::{HostSystem, ROOTS};
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-
-/// The folder of the roots that homing makes.
-const KEPT: &str = "/var/cache/homing/roots";
+use std::path::Path;
 
 /// Packages beside Debian's essential ones: those of a host, and those that commands of homing use there.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,openssh-server,openssh-client,iproute2,iputils-ping,procps,kmod,netbase,\
@@ -21,19 +18,10 @@ const PACKAGES: &str = "systemd,systemd-sysv,dbus,openssh-server,openssh-client,
 const NEEDED: [&str; 4] =
     ["usr/lib/systemd/systemd", "usr/lib/systemd/systemd-networkd", "usr/sbin/sshd", "usr/bin/sh"];
 
-/// Returns the folder of a system's root.
-pub(crate) fn root_of(system: &HostSystem) -> PathBuf {
-    match system {
-        HostSystem::This => "/".into(),
-        HostSystem::Folder(path) => path.clone(),
-        debian => Path::new(KEPT).join(debian.to_string()),
-    }
-}
-
 /// Refuses systems that cannot be had, before anything is made.
 pub(crate) fn check(systems: &[HostSystem]) -> Result<()> {
     for system in systems {
-        let root = root_of(system);
+        let root = system.root();
         match system {
             HostSystem::This => {}
             HostSystem::Folder(_) => {
@@ -52,7 +40,7 @@ pub(crate) fn check(systems: &[HostSystem]) -> Result<()> {
 /// Makes the roots that the lab needs and that are missing.
 pub(crate) fn make(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
     for system in &plan.spec.systems {
-        let root = root_of(system);
+        let root = system.root();
         if !root.exists() {
             tell(&format!("making the root of Debian {system} in {}, once for all labs: some minutes", root.display()));
             bootstrap(&system.to_string(), &root)?;
@@ -63,7 +51,7 @@ pub(crate) fn make(plan: &LabPlan, tell: &dyn Fn(&str)) -> Result<()> {
 
 /// Makes a root under another name first, so that an interrupted one is never taken for whole.
 fn bootstrap(release: &str, root: &Path) -> Result<()> {
-    let kept = Path::new(KEPT);
+    let kept = Path::new(ROOTS);
     fs::create_dir_all(kept).doing("making", kept)?;
     let gate = File::open(kept).doing("opening", kept)?;
     rustix::fs::flock(&gate, FlockOperation::LockExclusive).doing("locking", kept)?;
@@ -93,6 +81,6 @@ mod tests {
             crate::root::write(&root.path().join(file), "", 0o755).unwrap();
         }
         assert!(of().is_ok());
-        assert_eq!(root_of(&HostSystem::Trixie), Path::new("/var/cache/homing/roots/trixie"));
+        assert_eq!(HostSystem::Trixie.root(), Path::new("/var/cache/homing/roots/trixie"));
     }
 }

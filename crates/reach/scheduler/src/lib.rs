@@ -12,6 +12,7 @@
 mod allocation;
 mod choose;
 mod command;
+mod known;
 mod lsf;
 mod node;
 mod request;
@@ -21,6 +22,7 @@ mod system;
 pub use allocation::Allocation;
 pub use choose::{NodeChoice, NodeWishes, Seat, choose};
 pub use command::{AskError, command};
+pub use known::System;
 pub use node::BatchNode;
 pub use request::{BatchEnd, WorkerRequest, job_name};
-pub use system::{BatchSystem, System, WorkerStart};
+pub use system::{BatchSystem, WorkerStart};

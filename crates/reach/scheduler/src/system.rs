@@ -1,34 +1,10 @@
 //! The interface of a batch system.
 
-use crate::lsf::LsfSystem;
-use crate::slurm::SlurmSystem;
 use crate::{Allocation, AskError, BatchEnd, BatchNode, WorkerRequest};
 use homing_model::links::Switch;
 use std::ffi::OsString;
 use std::fmt::Debug;
 use std::path::Path;
-
-/// The batch systems that homing knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum System {
-    /// Slurm.
-    Slurm,
-    /// IBM LSF, and OpenLava.
-    Lsf,
-}
-
-impl System {
-    /// All of them, in the order in which they are tried.
-    pub const ALL: [System; 2] = [System::Slurm, System::Lsf];
-
-    /// Returns its interface.
-    pub fn words(self) -> &'static dyn BatchSystem {
-        match self {
-            System::Slurm => &SlurmSystem,
-            System::Lsf => &LsfSystem,
-        }
-    }
-}
 
 /// The worker that a request starts.
 #[derive(Clone, Copy, Debug)]

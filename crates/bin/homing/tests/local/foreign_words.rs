@@ -33,12 +33,14 @@ const CALLS: [&str; 6] =
     ["fs::write(", "File::create", ".create(true)", "create_new(true)", "create_dir_all(", "DirBuilder::new("];
 
 /// Command substitutions in arithmetic that print a number of the kernel's or of the clock's.
-const NUMBERS: [&str; 6] = [
+const NUMBERS: [&str; 8] = [
     "$(date +%s%N)",
     "$(date +%s%3N)",
     "$(date +%s)",
     "$(nproc)",
     "$(cat \"$s/size\")",
+    "$(cat \"/sys/class/block/$a/size\")",
+    "$(cat \"/sys/class/block/$n/size\")",
     "$(blockdev --getsize64 \"$1\")",
 ];
 
