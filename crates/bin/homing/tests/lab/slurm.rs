@@ -84,7 +84,7 @@ fn next_to_the_data(lab: &Lab) {
     // An impossible request is refused in one line.
     let (status, _, err) = lab.told("n1", &format!("{EXE} run --partition nope true ::: 1"));
     assert_eq!(status, Some(255), "{err}");
-    assert!(err.contains("no partition nope"), "{err}");
+    assert!(err.contains("no partition or queue nope"), "{err}");
     let (status, _, err) = lab.told("n1", &format!("{EXE} run --qos x --account y --slurm-arg=--nope true ::: 1"));
     assert!(status == Some(254) && err.contains("nope"), "{err}");
     nothing_is_left(lab);
