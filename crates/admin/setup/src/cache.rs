@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn a_host_without_a_way_has_a_reason() {
         assert_eq!(no_way("way\n"), None);
-        let told = "none http://m: no answer in 10 s\nat http://m/dists/s/InRelease\nat http://m/users\n";
-        let no = no_way(told).unwrap();
+        let answer = "none http://m: no answer in 10 s\nat http://m/dists/s/InRelease\nat http://m/users\n";
+        let no = no_way(answer).unwrap();
         assert_eq!(no.why, "http://m: no answer in 10 s");
         let of_index = BTreeSet::from(["http://m/dists/s/InRelease".to_string()]);
         assert_eq!(no.mirrors, of_index, "another machine requests an index, and nothing else");

@@ -126,7 +126,7 @@ fn command(job: &Job) -> String {
 
 /// Returns the reasons that are in the records.
 fn reasons(part: &JobElement) -> Vec<String> {
-    let told = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(homing_queue::report::term);
+    let recorded = part.end.as_ref().and_then(|e| e.reason.as_deref()).map(homing_queue::report::term);
     let lost = (part.state == ElementState::Lost)
         .then(|| "interrupted by a restart of the machine or a kill of its keeper".to_string());
     let stopped = match (part.state, &part.stopped_by) {
@@ -136,7 +136,7 @@ fn reasons(part: &JobElement) -> Vec<String> {
         }
         _ => None,
     };
-    [told, lost, stopped].into_iter().flatten().collect()
+    [recorded, lost, stopped].into_iter().flatten().collect()
 }
 
 /// Adds the reason of each waiting job.

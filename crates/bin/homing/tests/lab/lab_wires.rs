@@ -40,10 +40,10 @@ fn send(lab: &Lab, host: &str, name: &str) {
 fn switches(lab: &Lab) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for _ in 0..30 {
-        let told = homing(&["topology", "--lab", &lab.name, "-w", "n[1-3]", "--json"]);
-        let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{}", err(&told)));
+        let printed = homing(&["topology", "--lab", &lab.name, "-w", "n[1-3]", "--json"]);
+        let tree: Value = serde_json::from_slice(&printed.stdout).unwrap_or_else(|_| panic!("{}", err(&printed)));
         let name = |value: &Value| value.as_str().unwrap().to_string();
-        let leaves = told["leaves"].as_array().unwrap();
+        let leaves = tree["leaves"].as_array().unwrap();
         let hosts = |leaf: &Value| -> Vec<(String, String)> {
             leaf["hosts"].as_array().unwrap().iter().map(|host| (name(&host["host"]), name(&leaf["name"]))).collect()
         };

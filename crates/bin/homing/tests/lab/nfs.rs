@@ -8,7 +8,7 @@ use homing_locate::{Locator, contract};
 use homing_mounts::FileSystemKind;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Set in the process that runs inside a guest.
 const INSIDE: &str = "HOMING_TEST_NFS";
@@ -71,14 +71,19 @@ fn keeps_the_contract(locator: &Locator, mount: &str) {
     contract::check(locator, &dir, &BTreeSet::from(["n1".to_string()]));
 }
 
+/// Calls `homing volume` for guests of a lab, with its records and locks in the folder `state`.
+fn change_volume(lab: &Lab, state: &Path, words: &str) -> Output {
+    let mut command = Command::new(EXE);
+    command.args(["volume", "--yes"]).args(words.split(' '));
+    command.env("HOMING_SSH", format!("ssh -F /var/lib/homing/labs/{}/ssh_config", lab.name));
+    command.env("HOMING_VOLUMES", state).env("XDG_RUNTIME_DIR", state).output().unwrap()
+}
+
 /// Mounts an existing volume on a new host, and unmounts it again.
 fn another_host_is_let_in(lab: &Lab) {
     let state = tempfile::tempdir().unwrap();
     let volume = |words: &str| {
-        let mut command = Command::new(EXE);
-        command.args(["volume", "--yes"]).args(words.split(' '));
-        command.env("HOMING_SSH", format!("ssh -F /var/lib/homing/labs/{}/ssh_config", lab.name));
-        let output = command.env("HOMING_VOLUMES", state.path()).env("XDG_RUNTIME_DIR", state.path()).output().unwrap();
+        let output = change_volume(lab, state.path(), words);
         assert!(output.status.success(), "volume {words}: {}", err(&output));
     };
     volume("create files --kind nfs --hosts n1:/scratch/export/files");
@@ -100,10 +105,7 @@ fn users_are_mapped_as_recorded() {
     let Some((_program, lab)) = guests("nfsmapped", best_kind()) else { return };
     let state = tempfile::tempdir().unwrap();
     let volume = |words: &str| {
-        let mut command = Command::new(EXE);
-        command.args(["volume", "--yes"]).args(words.split(' '));
-        command.env("HOMING_SSH", format!("ssh -F /var/lib/homing/labs/{}/ssh_config", lab.name));
-        let output = command.env("HOMING_VOLUMES", state.path()).env("XDG_RUNTIME_DIR", state.path()).output().unwrap();
+        let output = change_volume(&lab, state.path(), words);
         String::from_utf8_lossy(&output.stdout).into_owned() + &err(&output)
     };
     let create = "create mapped --kind nfs --hosts n1:/scratch/export --clients n[1-2] --export-option no_root_squash";

@@ -364,8 +364,8 @@ fn joined_disks_are_made_found_again_and_taken_back() {
 
     // One disk that holds something keeps all of the host as they are.
     lab.ok("n1", "mkfs.ext4 -q /dev/loop7");
-    let told = up.json(&["--dry-run", "--only", "disks"]);
-    assert!(failed(&told, "n1").join("; ").contains("it holds ext4 on /dev/loop7; to erase all of that"), "{told}");
+    let plan = up.json(&["--dry-run", "--only", "disks"]);
+    assert!(failed(&plan, "n1").join("; ").contains("it holds ext4 on /dev/loop7; to erase all of that"), "{plan}");
     lab.ok("n1", "wipefs -aq /dev/loop7; dd if=/dev/zero of=/dev/loop7 bs=1M count=20 conv=fsync 2>/dev/null");
 
     // The maker of the file system ends the whole step, with the array made.
