@@ -43,7 +43,7 @@ pub enum HostEvent {
     Gone {
         /// For people.
         reason: String,
-        /// How Slurm ended it, if Slurm did.
+        /// How a batch system ended it, if it did.
         fate: Option<BatchEnd>,
     },
 }
@@ -104,7 +104,7 @@ fn read(
         end.why = broke;
     }
     let (left, reason) = (end.left, end.reason());
-    // Here and not in the coordinator, since Slurm may take seconds to answer.
+    // Here and not in the coordinator, since a batch system may take seconds to answer.
     let fate = obituary.filter(|_| !parted).and_then(|o| o.read());
     if !parted && fate.is_none() && left != Left::Nothing {
         let reason = reason.clone();

@@ -36,7 +36,7 @@ impl ChildPipes {
 pub enum HandshakeProgress {
     /// Bytes moved.
     Alive,
-    /// Slurm has granted the job with this number.
+    /// A batch system has granted the job with this number.
     Job(String),
     /// The hello has arrived.
     Hello { facts: Box<HostFacts>, ends: ChildPipes },

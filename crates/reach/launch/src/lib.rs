@@ -40,6 +40,7 @@ pub use channel_child::ChannelChild;
 pub use error::{LaunchError, ssh_verdict};
 pub use guard::Guard;
 pub use homing_scheduler::BatchEnd;
+use homing_scheduler::System;
 pub use links::{HostLink, HostLinks, HostNews};
 pub use payload::{Carried, program_hash};
 pub use resolve::refuse_unknown;
@@ -94,6 +95,11 @@ impl HostPlan {
     pub fn named(name: String, slots: Option<u32>) -> HostPlan {
         let via = if homing_os::names::is_here(&name) { Via::Local } else { Via::Ssh { target: name.clone() } };
         HostPlan { name, via, slots }
+    }
+
+    /// Returns the batch system that grants it; `None` for a host that needs no grant.
+    pub fn system(&self) -> Option<System> {
+        if let Via::Batch(seat) = &self.via { Some(seat.system) } else { None }
     }
 }
 
@@ -208,7 +214,7 @@ fn open_one(host: &str, via: &Via, options: &Options) -> Result<Channel, LaunchE
     }
 }
 
-/// Starts the worker as a child of this process, or over ssh to `target` when it is its turn. Separate from Slurm and
+/// Starts the worker as a child of this process, or over ssh to `target` when it is its turn. Separate from batch systems and
 /// from switching on, which a leader never uses: the worker program, which can lead, is smaller without them.
 pub(crate) fn open_child(host: &str, target: Option<&str>, options: &Options) -> Result<Channel, LaunchError> {
     // A child on this machine needs no network, and therefore no place.

@@ -11,6 +11,7 @@ mod tables;
 use crate::command::command;
 use crate::{Allocation, AskError, BatchEnd, BatchNode, BatchSystem, WorkerRequest, WorkerStart, job_name};
 use homing_model::links::Switch;
+use homing_os::process::is_on_path;
 use std::ffi::OsString;
 
 /// Starts workers by LSF's commands.
@@ -39,18 +40,19 @@ impl BatchSystem for LsfSystem {
         "bjobs -p"
     }
 
+    fn usual_queue(&self) -> Option<String> {
+        std::env::var("LSB_DEFAULTQUEUE").ok()
+    }
+
     fn nodes(&self, queue: Option<&str>) -> Result<Vec<BatchNode>, AskError> {
-        let own = std::env::var("LSB_DEFAULTQUEUE").ok();
         let hosts = query("reading the hosts from LSF", &["bhosts", "-w"])?;
         let kinds = query("reading the processors of hosts from LSF", &["lshosts", "-w"])?;
         let nodes = tables::nodes(&hosts, &kinds);
-        match queue.or(own.as_deref()) {
-            None => Ok(nodes),
-            Some(queue) => match query("reading a queue from LSF", &["bqueues", "-l", queue]) {
-                Ok(of) => Ok(tables::of_queue(nodes, &of)),
-                Err(error) if error.to_string().contains("No such queue") => Ok(Vec::new()),
-                Err(error) => Err(error),
-            },
+        let Some(queue) = queue else { return Ok(nodes) };
+        match query("reading a queue from LSF", &["bqueues", "-l", queue]) {
+            Ok(of) => Ok(tables::of_queue(nodes, &of)),
+            Err(error) if error.to_string().contains("No such queue") => Ok(Vec::new()),
+            Err(error) => Err(error),
         }
     }
 
@@ -76,7 +78,7 @@ impl BatchSystem for LsfSystem {
     }
 
     fn start(&self, request: &WorkerRequest, worker: WorkerStart) -> Vec<OsString> {
-        let launcher: &[&str] = if has_blaunch() { &["blaunch"] } else { &["lsrun", "-m"] };
+        let launcher: &[&str] = if is_on_path("blaunch") { &["blaunch"] } else { &["lsrun", "-m"] };
         request.lsf_start(worker, launcher)
     }
 
@@ -117,11 +119,6 @@ impl BatchSystem for LsfSystem {
     fn cancelling(&self) -> &'static str {
         "LSB_NTRIES=1 bkill -J \"$1\" 0"
     }
-}
-
-fn has_blaunch() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join("blaunch").is_file())
 }
 
 /// Whether the output of `lsid` is that of a real LSF, and not of homing's own command of that name.

@@ -30,6 +30,8 @@ pub trait BatchSystem: Debug + Sync {
     fn listing(&self) -> &'static str;
     /// Returns the command that shows why a job waits, for hints.
     fn waiting(&self) -> &'static str;
+    /// Returns the queue that the user's environment names.
+    fn usual_queue(&self) -> Option<String>;
     /// Returns the nodes of a queue, or of the default one.
     fn nodes(&self, queue: Option<&str>) -> Result<Vec<BatchNode>, AskError>;
     /// Returns the nodes of a reservation; an error if there is none of that name.

@@ -51,14 +51,10 @@ impl<L: Listener> Shell<'_, L> {
     }
 
     fn tell_what_is_waited_for(&mut self) {
-        let seat = |plan: &'_ HostPlan| match &plan.via {
-            Via::Batch(seat) => Some((plan.name.clone(), seat.system.words())),
-            _ => None,
-        };
-        let waits: Vec<_> = self.links.pending().filter_map(seat).collect();
-        if let Some((_, system)) = waits.first() {
-            let names: Vec<&str> = waits.iter().map(|(name, _)| name.as_str()).collect();
-            let (names, system, why) = (names.join(", "), system.name(), system.waiting());
+        let waits: Vec<&HostPlan> = self.links.pending().filter(|plan| plan.system().is_some()).collect();
+        if let Some(system) = waits.first().and_then(|plan| plan.system()) {
+            let names: Vec<&str> = waits.iter().map(|plan| plan.name.as_str()).collect();
+            let (names, system, why) = (names.join(", "), system.words().name(), system.words().waiting());
             self.listener.note(&format!("waiting for {system} to grant {names}; `{why}` shows the reason"));
         }
     }
@@ -109,7 +105,7 @@ impl<L: Listener> Shell<'_, L> {
 
     fn release_if_idle(&mut self, at: usize) {
         let link = &mut self.links[at];
-        let wanted = matches!(link.plan.via, Via::Batch(_)) && link.is_up() && !link.released;
+        let wanted = link.plan.system().is_some() && link.is_up() && !link.released;
         let Some(ix) = link.ix.filter(|ix| wanted && self.core.is_idle(*ix)) else { return };
         link.queue_message(&ToWorker::Finish).expect("a message without a list");
         // The worker's input must stay open until it has sent its last message. The reader thread sees the end.

@@ -105,12 +105,9 @@ pub fn run<L: Listener>(settings: RunSettings, listener: &mut L) -> Result<i32, 
     let (window, more) = channel();
     let stop = Arc::new(AtomicBool::new(false));
     let all = settings.hosts.iter().chain(&settings.spares);
-    let (mut nodes, mut system) = (Vec::new(), None);
-    for host in all {
-        if let Via::Batch(seat) = &host.via {
-            (nodes, system) = ([nodes, vec![host.name.clone()]].concat(), Some(seat.system));
-        }
-    }
+    let granted: Vec<&HostPlan> = all.filter(|host| host.system().is_some()).collect();
+    let system = granted.first().and_then(|host| host.system());
+    let nodes: Vec<String> = granted.iter().map(|host| host.name.clone()).collect();
     let (hosts, notes) = (queue.clone(), queue.clone());
     let tell = move |at, heard| hosts.send(Arrival::Host(at, heard)).is_ok();
     let note = move |text| drop(notes.send(Arrival::Note(text)));

@@ -19,7 +19,7 @@ pub use files::{give_back_files, raise_files, users_files};
 pub use guard::{GuardReport, GuardRules, Guarded, guarded, guarded_to_the_end};
 pub use hook::run_hook;
 pub use say::write_error;
-pub use script::{SHELL, become_program, before_script, is_program, is_shell_script, refusal};
+pub use script::{SHELL, become_program, before_script, is_on_path, is_program, is_shell_script, refusal};
 pub use stat::ProcessStat;
 pub use sweep::{REMOVER, become_subreaper, reap_orphans, sweep};
 pub use tree::{children, descendants, resident, resident_below, signal};

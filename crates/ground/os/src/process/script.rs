@@ -88,6 +88,11 @@ fn found(program: &OsStr) -> PathBuf {
     all.find(|path| is_program(path)).unwrap_or(named)
 }
 
+/// Whether `PATH` has a program of this name.
+pub fn is_on_path(program: &str) -> bool {
+    is_program(&found(OsStr::new(program)))
+}
+
 /// Whether this user may execute the file, as execvp(3) finds out while it looks through `PATH`.
 pub fn is_program(path: &Path) -> bool {
     path.is_file() && may_execute(path)

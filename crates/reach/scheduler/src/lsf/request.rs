@@ -1,7 +1,7 @@
 //! The `bsub -I` that starts a worker on a host and is its channel.
 
 use crate::{Allocation, WorkerRequest, WorkerStart, job_name};
-use homing_model::text::quoted;
+use homing_model::text::always_quoted;
 use std::ffi::OsString;
 
 /// Prints the job's number and runs the bootstrap. bsub writes the standard error of a job among its output, which is
@@ -10,10 +10,6 @@ const WRAP: &str = "echo \"homing-boot job $LSB_JOBID\"; /bin/sh -c \"$1\" homin
 
 /// Variables for bsub: it ends when no daemon answers, and the line with the job's number is no part of the output.
 const VARIABLES: [&str; 2] = ["LSB_NTRIES=1", "BSUB_STDERR=1"];
-
-fn shell_word(word: &str) -> String {
-    String::from_utf8_lossy(&quoted(word.as_bytes())).into_owned()
-}
 
 impl WorkerRequest {
     /// Returns the command of a worker. `launcher` is the command that starts programs on a host of the job around us.
@@ -32,7 +28,7 @@ impl WorkerRequest {
                 line.extend(["bsub", "-I"].map(String::from));
                 line.extend(self.lsf_arguments(worker.node));
                 // bsub joins the words of a command with blanks, for a shell.
-                line.push(words.map(shell_word).join(" "));
+                line.push(words.map(always_quoted).join(" "));
             }
         }
         line.into_iter().map(OsString::from).collect()

@@ -47,9 +47,12 @@ impl BatchSystem for SlurmSystem {
         "squeue --me"
     }
 
+    fn usual_queue(&self) -> Option<String> {
+        std::env::var("SLURM_PARTITION").ok()
+    }
+
     fn nodes(&self, queue: Option<&str>) -> Result<Vec<BatchNode>, AskError> {
-        let own = std::env::var("SLURM_PARTITION").ok();
-        ask::nodes(queue.or(own.as_deref()))
+        ask::nodes(queue)
     }
 
     fn reservation(&self, name: &str) -> Result<Vec<String>, AskError> {

@@ -48,9 +48,11 @@ impl EngineArgs {
 
 /// Returns Slurm if it is configured, even if its controller does not answer: jobs must not go elsewhere then.
 fn usual() -> EngineName {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = || std::env::split_paths(&path).any(|dir| dir.join("sbatch").exists());
-    if homing_scheduler::slurm::ask::is_configured() && found() { EngineName::Slurm } else { EngineName::Local }
+    if homing_scheduler::slurm::ask::is_configured() && homing_os::process::is_on_path("sbatch") {
+        EngineName::Slurm
+    } else {
+        EngineName::Local
+    }
 }
 
 /// Refuses a queue of Slurm for which cluster.toml has limits: those limits would seem to be in force.

@@ -8,7 +8,7 @@ use crate::nodes::Nodes;
 use homing_dispatch::Licensed;
 use homing_launch::HostPlan;
 use homing_model::Failure;
-use homing_scheduler::{NodeWishes, Seat, System, WorkerRequest};
+use homing_scheduler::{BatchSystem, NodeWishes, Seat, System, WorkerRequest};
 
 impl BatchArgs {
     /// Returns whether an option was given that only batch systems understand. Beside `--ppn`, `--nodes` is no such option.
@@ -24,12 +24,14 @@ impl BatchArgs {
 /// Returns the batch system of the run, if it goes to one. With `--on auto` it does if an option of batch systems was
 /// given, or if one answers and no hosts were given.
 pub fn chosen(args: &Args, hosts_given: bool) -> Option<System> {
-    let answering = || System::ALL.into_iter().find(|system| system.words().answers());
+    let first = |is_fit: fn(&dyn BatchSystem) -> bool| System::ALL.into_iter().find(|system| is_fit(system.words()));
     match args.on {
         On::Slurm => Some(System::Slurm),
         On::Lsf => Some(System::Lsf),
-        On::Auto if args.batch.is_given(args.ppn.is_some()) => Some(answering().unwrap_or(System::Slurm)),
-        On::Auto if !hosts_given => answering(),
+        On::Auto if args.batch.is_given(args.ppn.is_some()) => {
+            Some(first(|system| system.is_configured()).unwrap_or(System::Slurm))
+        }
+        On::Auto if !hosts_given => first(|system| system.answers()),
         On::Auto | On::Local | On::Ssh => None,
     }
 }
@@ -55,7 +57,8 @@ pub fn targets(
     if let Some(allocation) = system.words().allocation(&|name| std::env::var(name).ok()) {
         return Ok((within(system, &allocation, &wish, &request)?, Vec::new(), Vec::new()));
     }
-    let choice = choice(system, args.batch.partition.as_deref(), args.batch.reservation.as_deref(), &wish)?;
+    let queue = args.batch.partition.clone().or_else(|| system.words().usual_queue());
+    let choice = choice(system, queue.as_deref(), args.batch.reservation.as_deref(), &wish)?;
     let licensed = licenses::of(system, args, cluster, &wish.holders, &choice.seats)?;
     request.licenses = crate::cluster::licenses::of_run(&licensed);
     let plans = |seats: Vec<Seat>| seats.into_iter().map(|seat| plan(system, seat, &wish, &request)).collect();

@@ -46,7 +46,7 @@ impl Targets {
 
     /// Returns the batch system that grants some of the hosts.
     pub fn system(&self) -> Option<System> {
-        self.hosts.iter().find_map(|host| if let Via::Batch(seat) = &host.via { Some(seat.system) } else { None })
+        self.hosts.iter().find_map(HostPlan::system)
     }
 }
 
